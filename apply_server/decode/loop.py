@@ -1,0 +1,40 @@
+"""The whole program in one screen: propose, verify, accept, commit, observe.
+
+Must not know tensors, text or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from apply_server.decode.accept import accept
+from apply_server.decode.draft import Step
+from apply_server.decode.session import Session
+from apply_server.decode.target import TargetModel
+
+SlotT = TypeVar("SlotT")
+
+
+def step(sessions: Sequence[Session[SlotT]], target: TargetModel[SlotT]) -> list[Step]:
+    """Advance every session by one or more tokens at the price of ONE target pass."""
+    drafts = [session.draft() for session in sessions]
+    batch = [(session.slot, draft) for session, draft in zip(sessions, drafts, strict=True)]
+    verdicts = target.verify(batch)
+    taken: list[Step] = []
+    for session, draft, verdict in zip(sessions, drafts, verdicts, strict=True):
+        path, token = accept(draft, verdict)
+        result = session.take(draft, path, token)
+        target.commit(session.slot, result.path, result.emitted[-1])
+        session.observe(result)
+        taken.append(result)
+    return taken
+
+
+def decode(session: Session[SlotT], target: TargetModel[SlotT]) -> Iterator[Step]:
+    """Run one session to its end. The caller opens and closes the slot."""
+    while session.finish is None:
+        started = session.clock()
+        (result,) = step([session], target)
+        session.counters.decode_s += session.clock() - started
+        yield result
