@@ -39,6 +39,12 @@ class Draft:
         """True where each node follows the node before it."""
         return all(parent == index - 1 for index, parent in enumerate(self.parents))
 
+    def head(self, count: int) -> Draft:
+        """The first `count` nodes, which are a draft too because parents come first."""
+        if count >= len(self):
+            return self
+        return Draft(self.tokens[:count], self.parents[:count], self.score, self.source)
+
     def __len__(self) -> int:
         return len(self.tokens)
 
@@ -75,7 +81,7 @@ class Proposer(Protocol):
 class NoDraft:
     """Plain decoding: every draft is empty, so every pass emits one token."""
 
-    def propose(self, context: Sequence[int], limit: int) -> Draft:  # noqa: ARG002
+    def propose(self, context: Sequence[int], limit: int) -> Draft:
         """The empty draft."""
         return NO_DRAFT
 

@@ -25,7 +25,8 @@ def step(sessions: Sequence[Session[SlotT]], target: TargetModel[SlotT]) -> list
     for session, draft, verdict in zip(sessions, drafts, verdicts, strict=True):
         path, token = accept(draft, verdict)
         result = session.take(draft, path, token)
-        target.commit(session.slot, result.path, result.emitted[-1])
+        *cached, pending = result.emitted
+        target.commit(session.slot, path[: len(cached)], pending)
         session.observe(result)
         taken.append(result)
     return taken

@@ -66,11 +66,15 @@ class Session(Generic[SlotT]):
     clock: Callable[[], float] = time.perf_counter
 
     def draft(self) -> Draft:
-        """Ask the proposer, leaving room for the target's own token. Raises Cancelled."""
+        """Ask the proposer, leaving room for the target's own token. Raises Cancelled.
+
+        A draft over the limit is cut here, whoever made it: the slot holds no more than the limit.
+        """
         if self.cancel.is_set():
             raise Cancelled("Cancelled. Nothing was changed.")
         started = self.clock()
-        draft = self.proposer.propose(self.output, self.limit - len(self.output) - 1)
+        room = self.limit - len(self.output) - 1
+        draft = self.proposer.propose(self.output, room).head(room)
         self.counters.propose_s += self.clock() - started
         return draft
 
