@@ -1,0 +1,1 @@
+"""Replays recorded edits and measures them. Must not know the language server."""
