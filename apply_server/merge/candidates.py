@@ -1,0 +1,167 @@
+"""The pairs of a snippet line and an original line that may be the same line.
+
+Must not choose among them. Bounded: every row offers few pairs, so that the choice stays cheap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from apply_server.merge.chain import Match
+from apply_server.merge.lines import Lines
+from apply_server.merge.similarity import similar
+from apply_server.merge.structure import Scope
+
+_OFTEN = 48
+_REACH = 40
+_SMALL = 1200
+_OTHER_DEPTH = 0.8
+_OTHER_DEPTH_COMMON = 0.3
+_OUTSIDE = 0.45
+_CLOSES = 0.9
+
+
+class Candidates:
+    """Collects the matches of one snippet in one original."""
+
+    def __init__(
+        self,
+        snippet: Lines,
+        original: Lines,
+        segments: Sequence[tuple[int, int]],
+        scope: Scope,
+        leading: bool,
+        trailing: bool,
+    ) -> None:
+        self._snippet, self._original, self._scope = snippet, original, scope
+        self._segments = segments
+        self._edges = (not leading, not trailing)
+        self._found: dict[tuple[int, int], float] = {}
+
+    def collect(self) -> list[Match]:
+        for first, end in self._segments:
+            self._segment(first, end)
+        return [Match(row, column, score) for (row, column), score in sorted(self._found.items())]
+
+    def _segment(self, first: int, end: int) -> None:
+        telling = [row for row in range(first, end) if self._is_telling(row)]
+        shift = self._shift(telling)
+        anchors: list[tuple[int, int]] = []
+        for row in telling:
+            for column in self._original.places[self._snippet.norm[row]]:
+                anchors.append((row, column))
+                self._add(row, column, 1.0, shift)
+        anchors.extend(self._closers(first, end))
+        if first == 0 and self._edges[0]:
+            anchors.append((-1, -1))
+        if end == len(self._snippet) and self._edges[1]:
+            anchors.append((end, len(self._original)))
+        rest = [row for row in range(first, end) if row not in set(telling)]
+        fuzzy = self._similar(rest, anchors, shift)
+        self._common(rest, anchors + fuzzy, shift)
+
+    def _is_telling(self, row: int) -> bool:
+        places = self._original.places.get(self._snippet.norm[row], ())
+        if not 0 < len(places) <= _OFTEN:
+            return False
+        return not self._snippet.common(row)
+
+    def _shift(self, rows: Iterable[int]) -> int:
+        """How much deeper the original's lines are than the segment's; 0 if any agrees."""
+        votes: Counter[int] = Counter()
+        for row in rows:
+            places = self._original.places[self._snippet.norm[row]]
+            for column in places:
+                votes[self._original.depth[column] - self._snippet.depth[row]] += 1
+        return 0 if votes[0] or not votes else votes.most_common(1)[0][0]
+
+    def _add(self, row: int, column: int, share: float, shift: int) -> None:
+        snippet, original = self._snippet, self._original
+        score = share * snippet.weight(
+            row, len(original.places.get(snippet.norm[row], ())) if share == 1.0 else 1
+        )
+        if original.depth[column] - snippet.depth[row] != shift and snippet.text[row]:
+            score *= _OTHER_DEPTH_COMMON if snippet.common(row) else _OTHER_DEPTH
+        area = self._scope.inside[row]
+        if area is not None and not area[0] <= column < area[1]:
+            score *= _OUTSIDE
+        if self._scope.closes[row] == column:
+            score = max(score, _CLOSES)
+        self._found[row, column] = max(score, self._found.get((row, column), 0.0))
+
+    def _closers(self, first: int, end: int) -> list[tuple[int, int]]:
+        found = []
+        for row in range(first, end):
+            column = self._scope.closes[row]
+            if column >= 0 and self._original.norm[column] == self._snippet.norm[row]:
+                self._add(row, column, 1.0, 0)
+                found.append((row, column))
+        return found
+
+    def _similar(
+        self, rows: Sequence[int], anchors: Sequence[tuple[int, int]], shift: int
+    ) -> list[tuple[int, int]]:
+        """Changed lines: near the anchors, or anywhere in a small file."""
+        found: list[tuple[int, int]] = []
+        windows = self._windows(anchors)
+        taken = set(self._snippet.norm)
+        choices = {
+            column: self._original.norm[column]
+            for start, stop in windows
+            for column in range(start, stop)
+            if self._original.norm[column] not in taken and not self._original.common(column)
+        }
+        for row in rows:
+            if self._snippet.common(row) or self._snippet.norm[row] in self._original.places:
+                continue
+            if self._scope.fresh[row]:
+                continue
+            symbol = self._snippet.symbols[row]
+            pairs = similar(self._snippet.norm[row], symbol, choices, self._original.symbols)
+            for column, ratio in pairs:
+                self._add(row, column, (ratio - 0.4) * 1.2, shift)
+                found.append((row, column))
+        return found
+
+    def _windows(self, anchors: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        size = len(self._original)
+        if size <= _SMALL:
+            return [(0, size)]
+        columns = sorted({column for _, column in anchors})
+        windows: list[tuple[int, int]] = []
+        for column in columns:
+            start, stop = max(0, column - _REACH), min(size, column + _REACH)
+            if windows and start <= windows[-1][1]:
+                windows[-1] = (windows[-1][0], stop)
+            else:
+                windows.append((start, stop))
+        return windows or [(0, size)]
+
+    def _common(self, rows: Sequence[int], anchors: Sequence[tuple[int, int]], shift: int) -> None:
+        """Lines that tell nothing match only near lines that do."""
+        for row in rows:
+            places = self._original.places.get(self._snippet.norm[row])
+            if not places:
+                continue
+            closes = self._scope.closes[row]
+            for column in self._near(row, places, anchors):
+                if closes >= 0 and column != closes:
+                    continue
+                if self._scope.fresh[row] and (row - 1, column - 1) not in self._found:
+                    continue
+                self._add(row, column, 1.0, shift)
+
+    def _near(
+        self, row: int, places: Sequence[int], anchors: Sequence[tuple[int, int]]
+    ) -> list[int]:
+        near: set[int] = set()
+        for anchor_row, anchor_column in anchors:
+            if abs(anchor_row - row) > _REACH:
+                continue
+            middle = anchor_column + row - anchor_row
+            low = bisect_left(places, middle - _REACH // 2)
+            high = bisect_right(places, middle + _REACH // 2)
+            near.update(places[low:high])
+        return sorted(near)

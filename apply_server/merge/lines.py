@@ -1,0 +1,128 @@
+"""The lines of a text with what matching needs: normal form, depth, weight, symbol, blocks.
+
+Normal forms are for comparing only; they are never written.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cached_property
+
+from apply_server.snippet.symbols import Symbol, symbol_of
+from apply_server.snippet.text import is_markdown
+
+_LOOKALIKES = str.maketrans("‘’‚‛“”„‟‐‑‒–—―", "''''\"\"\"\"------")
+_ALNUM = re.compile(r"[^\W_]")
+_COMMON = frozenset(
+    """else try finally end return pass break continue begin do then fi done esac endif endfor
+    default loop except catch elsif endfunction return0 returnnil returntrue returnfalse returnnull
+    returnnone returnerr override""".split()
+)
+_CLOSER = re.compile(r"^(?:[)\]}>]|end\b|fi\b|done\b|esac\b|end\w+\b|</)")
+TAB = 4
+
+
+def normal_form(text: str) -> str:
+    """`text` with lookalike characters and runs of blanks made the same."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
+    return " ".join(text.split())
+
+
+def width(line: str) -> int:
+    """Columns of leading whitespace, a tab reaching to the next multiple of four."""
+    columns = 0
+    for char in line:
+        if char == "\t":
+            columns += TAB - columns % TAB
+        elif char == " ":
+            columns += 1
+        else:
+            break
+    return columns
+
+
+def is_closer(text: str) -> bool:
+    return _CLOSER.match(text) is not None
+
+
+class Lines:
+    """An indexed view of lines without endings."""
+
+    def __init__(self, raw: Sequence[str], language: str | None) -> None:
+        self.raw = list(raw)
+        self.text = [line.strip() for line in self.raw]
+        self.norm = [normal_form(line) for line in self.text]
+        self.depth = [
+            width(line) if text else -1 for line, text in zip(self.raw, self.text, strict=True)
+        ]
+        self.headings = is_markdown(language)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Normal form → where it occurs, ascending."""
+        found: dict[str, list[int]] = {}
+        for at, norm in enumerate(self.norm):
+            found.setdefault(norm, []).append(at)
+        return found
+
+    @cached_property
+    def symbols(self) -> list[Symbol | None]:
+        return [symbol_of(text, self.headings) for text in self.text]
+
+    @cached_property
+    def symbol_places(self) -> dict[Symbol, list[int]]:
+        found: dict[Symbol, list[int]] = {}
+        for at, symbol in enumerate(self.symbols):
+            if symbol is not None:
+                found.setdefault(symbol, []).append(at)
+        return found
+
+    def common(self, at: int) -> bool:
+        """Lines that say nothing about where they stand: blanks, brackets, bare keywords."""
+        letters = "".join(_ALNUM.findall(self.norm[at]))
+        return letters.lower() in _COMMON or not letters
+
+    def weight(self, at: int, occurrences: int) -> float:
+        """How much a match of this line tells, from its length and how often it occurs."""
+        if not self.text[at]:
+            return 0.1
+        if self.common(at):
+            return 0.3
+        letters = len(_ALNUM.findall(self.norm[at]))
+        return (0.6 + min(letters, 30) / 30 * 1.4) / (1 + 0.5 * math.log2(max(1, occurrences)))
+
+    def block_end(self, at: int) -> int:
+        """Where the block that line `at` opens ends, exclusive; its closing line is in it."""
+        if self.headings:
+            return self._section_end(at)
+        depth, end = self.depth[at], at + 1
+        for below in range(at + 1, len(self.raw)):
+            if self.depth[below] < 0:
+                continue
+            if self.depth[below] > depth:
+                end = below + 1
+                continue
+            same = self.depth[below] == depth
+            if same and self.text[below] in {"{", "("} and end == at + 1:
+                end = below + 1
+                continue
+            return below + 1 if same and is_closer(self.text[below]) else end
+        return end
+
+    def _section_end(self, at: int) -> int:
+        level = _level(self.text[at])
+        for below in range(at + 1, len(self.raw)):
+            if self.symbols[below] is not None and _level(self.text[below]) <= level:
+                return below
+        return len(self.raw)
+
+
+def _level(text: str) -> int:
+    return len(text) - len(text.lstrip("#")) or 7

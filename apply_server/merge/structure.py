@@ -1,0 +1,112 @@
+"""Which block of the original a snippet's lines belong to, from headers that are sure.
+
+Indentation decides, not a parser. Must not choose matches; it restricts and discourages them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apply_server.merge.lines import Lines, is_closer
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Per snippet row: the header row above it (-1 none) and what is known of its place.
+
+    `inside[row]`: the original's lines (start, end) of the innermost resolved block, or None.
+    `closes[row]`: the original line that closes the block this row closes, or -1.
+    `fresh[row]`: the row is in a block whose header names something the original lacks.
+    """
+
+    header: tuple[int, ...]
+    resolved: tuple[int, ...]
+    inside: tuple[tuple[int, int] | None, ...]
+    closes: tuple[int, ...]
+    fresh: tuple[bool, ...]
+
+
+def scopes(snippet: Lines, original: Lines) -> Scope:
+    headers = _headers(snippet.depth)
+    openers = _openers(snippet)
+    resolved: list[int] = []
+    inside: list[tuple[int, int] | None] = []
+    fresh: list[bool] = []
+    blocks: dict[int, tuple[int, int]] = {}
+    for row, header in enumerate(headers):
+        area = inside[header] if header >= 0 else None
+        if header >= 0 and resolved[header] >= 0:
+            at = resolved[header]
+            area = blocks.setdefault(header, (at + 1, original.block_end(at)))
+        inside.append(area)
+        resolved.append(_resolve(snippet, original, row, area))
+        owner = openers[row] if openers[row] >= 0 else header
+        fresh.append(owner >= 0 and (fresh[owner] or _is_fresh(snippet, original, owner)))
+    closes = [_closing(original, resolved, opener) for opener in openers]
+    return Scope(tuple(headers), tuple(resolved), tuple(inside), tuple(closes), tuple(fresh))
+
+
+def _headers(depths: Sequence[int]) -> list[int]:
+    stack: list[int] = []
+    headers = []
+    for row, depth in enumerate(depths):
+        if depth < 0:
+            headers.append(stack[-1] if stack else -1)
+            continue
+        while stack and depths[stack[-1]] >= depth:
+            stack.pop()
+        headers.append(stack[-1] if stack else -1)
+        stack.append(row)
+    return headers
+
+
+def _openers(snippet: Lines) -> list[int]:
+    """For a closing row the row that opened its block, else -1."""
+    latest: dict[int, int] = {}
+    openers = []
+    for row, depth in enumerate(snippet.depth):
+        if depth < 0:
+            openers.append(-1)
+            continue
+        openers.append(latest.get(depth, -1) if is_closer(snippet.text[row]) else -1)
+        latest = {held: at for held, at in latest.items() if held < depth}
+        latest[depth] = row
+    return openers
+
+
+def _resolve(snippet: Lines, original: Lines, row: int, area: tuple[int, int] | None) -> int:
+    """The one line of the original that `row` can only be, or -1."""
+    if snippet.depth[row] < 0 or snippet.common(row):
+        return -1
+    exact = _within(original.places.get(snippet.norm[row], ()), area)
+    if exact:
+        return exact[0] if len(exact) == 1 else -1
+    symbol = snippet.symbols[row]
+    if symbol is None or symbol.kind != "definition":
+        return -1
+    named = _within(original.symbol_places.get(symbol, ()), area)
+    return named[0] if len(named) == 1 else -1
+
+
+def _within(places: Sequence[int], area: tuple[int, int] | None) -> Sequence[int]:
+    if area is None or len(places) < 2:
+        return places
+    return [at for at in places if area[0] <= at < area[1]] or places
+
+
+def _is_fresh(snippet: Lines, original: Lines, row: int) -> bool:
+    symbol = snippet.symbols[row]
+    return (
+        symbol is not None
+        and symbol.kind == "definition"
+        and symbol not in original.symbol_places
+        and snippet.norm[row] not in original.places
+    )
+
+
+def _closing(original: Lines, resolved: Sequence[int], opener: int) -> int:
+    if opener < 0 or resolved[opener] < 0:
+        return -1
+    end = original.block_end(resolved[opener])
+    return end - 1 if is_closer(original.text[end - 1]) else -1

@@ -1,0 +1,33 @@
+"""A whole-file edit: the snippet is the result; what differs are the hunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rapidfuzz.distance import LCSseq
+
+from apply_server.merge.model import Hunk, Merge
+
+_SMALL = 4
+_MOST_GONE = 0.5
+
+
+def merge_whole(original: Sequence[str], lines: Sequence[str]) -> Merge:
+    """Hunks between `original` and `lines`. Doubtful when most of a longer file would go."""
+    hunks = tuple(
+        Hunk(code.src_start, code.src_end, tuple(lines[code.dest_start : code.dest_end]), "edge", 1)
+        for code in LCSseq.opcodes(list(original), list(lines))
+        if code.tag != "equal"
+    )
+    gone = sum(hunk.end - hunk.start - len(hunk.lines) for hunk in hunks)
+    kept = len(original) - sum(hunk.end - hunk.start for hunk in hunks)
+    doubtful = len(original) > _SMALL and (
+        gone > _MOST_GONE * len(original) or kept < 0.2 * len(original)
+    )
+    return Merge(
+        tuple(lines),
+        hunks,
+        0.4 if doubtful else 1.0,
+        not doubtful,
+        ("The snippet leaves out most of the file.",) if doubtful else (),
+    )

@@ -1,0 +1,23 @@
+"""Recognises the dialect of an edit. Must not know where in the file the edit goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apply_server.errors import InvalidRequest
+from apply_server.snippet.lazy import parse_code
+from apply_server.snippet.model import Edit
+from apply_server.snippet.text import split_lines, strip_fence
+
+
+def parse_snippet(snippet: str, original_lines: Sequence[str], language: str | None) -> Edit:
+    """Parse what the user handed over.
+
+    `snippet` may use any line endings. `original_lines` carry none; they tell a marker from a
+    comment that is really in the file, and a patch from a rewrite. Raises InvalidRequest for an
+    edit with nothing in it.
+    """
+    lines = strip_fence(split_lines(snippet.removeprefix("\ufeff")), language)
+    if not any(line.strip() for line in lines):
+        raise InvalidRequest("The edit is empty. Hand over a snippet or an instruction.")
+    return parse_code(lines, original_lines, language)
