@@ -76,6 +76,16 @@ def test_markers_stand_in_snippets_only(cases: list[Case]) -> None:
         assert b"... existing" not in case.original + case.expected, case.id
 
 
+def test_snippets_are_runs_of_lines_of_the_result(cases: list[Case]) -> None:
+    """What stands between two markers stands in the expected file, in order and in one piece."""
+    for case in cases:
+        rest = case.expected.decode().replace("\r\n", "\n")
+        for run in MARKER.sub("\0", case.snippet or "").split("\0"):
+            found = rest.find(run.strip("\n").rstrip())
+            assert found >= 0, (case.id, run)
+            rest = rest[found + len(run.strip("\n").rstrip()) :]
+
+
 def test_sizes(cases: list[Case]) -> None:
     assert all(10 <= line_count(case) <= 400 for case in cases)
     assert sum(line_count(case) > 90 for case in cases) >= 8
