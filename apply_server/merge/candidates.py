@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from apply_server.merge.chain import Match
-from apply_server.merge.lines import Lines
+from apply_server.merge.lines import Lines, is_closer
 from apply_server.merge.similarity import similar
 from apply_server.merge.structure import Scope
 
@@ -21,6 +21,9 @@ _OTHER_DEPTH = 0.8
 _OTHER_DEPTH_COMMON = 0.3
 _OUTSIDE = 0.45
 _CLOSES = 0.9
+_FRESH = 0.4
+_BESIDE_MARKER = 0.3
+_CLOSES_HIDDEN = 0.4
 
 
 class Candidates:
@@ -38,6 +41,7 @@ class Candidates:
         self._snippet, self._original, self._scope = snippet, original, scope
         self._segments = segments
         self._edges = (not leading, not trailing)
+        self._bonus = [0.0] * len(snippet)
         self._found: dict[tuple[int, int], float] = {}
 
     def collect(self) -> list[Match]:
@@ -46,6 +50,7 @@ class Candidates:
         return [Match(row, column, score) for (row, column), score in sorted(self._found.items())]
 
     def _segment(self, first: int, end: int) -> None:
+        self._expect_context(first, end)
         telling = [row for row in range(first, end) if self._is_telling(row)]
         shift = self._shift(telling)
         anchors: list[tuple[int, int]] = []
@@ -61,6 +66,17 @@ class Candidates:
         rest = [row for row in range(first, end) if row not in set(telling)]
         fuzzy = self._similar(rest, anchors, shift)
         self._common(rest, anchors + fuzzy, shift)
+
+    def _expect_context(self, first: int, end: int) -> None:
+        """Lines beside a marker, and brackets that close what a marker hides, are the file's."""
+        filled = [row for row in range(first, end) if self._snippet.text[row]]
+        if first > 0 or not self._edges[0]:
+            self._bonus[filled[0]] += _BESIDE_MARKER
+        if end < len(self._snippet) or not self._edges[1]:
+            self._bonus[filled[-1]] += _BESIDE_MARKER
+        for row in filled:
+            if self._scope.opener[row] < first and is_closer(self._snippet.text[row]):
+                self._bonus[row] += _CLOSES_HIDDEN
 
     def _is_telling(self, row: int) -> bool:
         places = self._original.places.get(self._snippet.norm[row], ())
@@ -84,11 +100,15 @@ class Candidates:
         )
         if original.depth[column] - snippet.depth[row] != shift and snippet.text[row]:
             score *= _OTHER_DEPTH_COMMON if snippet.common(row) else _OTHER_DEPTH
+        if share == 1.0:
+            score += self._bonus[row]
         area = self._scope.inside[row]
         if area is not None and not area[0] <= column < area[1]:
             score *= _OUTSIDE
         if self._scope.closes[row] == column:
             score = max(score, _CLOSES)
+        elif self._scope.fresh[row]:
+            score *= _FRESH
         self._found[row, column] = max(score, self._found.get((row, column), 0.0))
 
     def _closers(self, first: int, end: int) -> list[tuple[int, int]]:
@@ -145,10 +165,7 @@ class Candidates:
             places = self._original.places.get(self._snippet.norm[row])
             if not places:
                 continue
-            closes = self._scope.closes[row]
             for column in self._near(row, places, anchors):
-                if closes >= 0 and column != closes:
-                    continue
                 if self._scope.fresh[row] and (row - 1, column - 1) not in self._found:
                     continue
                 self._add(row, column, 1.0, shift)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 INSERT = 0.12
 DELETE_OPEN = 0.35
-DELETE = 0.03
+DELETE = 0.05
+DELETE_BETWEEN = 0.02
 ADJACENT = 0.15
 IMPLIED_EDGE = 1.2
 UNPLACED = 1.0
@@ -146,12 +147,22 @@ class _Segment:
                 self._at_column[column] = (key, item)
             self._inside.add(column, key + DELETE * column, item)
 
+    def _neighbours(self, column: int) -> list[tuple[float, int]]:
+        """From the row above: a plain continuation, or a deletion that names both neighbours."""
+        ways = []
+        for above, (value, item) in self._last_row.items():
+            gap = column - 1 - above
+            if gap == 0:
+                ways.append((value + ADJACENT, item))
+            elif gap > 0:
+                ways.append((value - DELETE_OPEN - DELETE_BETWEEN * gap, item))
+        return ways
+
     def before(self, row: int, column: int) -> list[tuple[float, int]]:
         """Ways to reach (row, column) from inside the segment."""
         ways = []
-        if self._row == row - 1 and column - 1 in self._last_row:
-            value, item = self._last_row[column - 1]
-            ways.append((value + ADJACENT, item))
+        if self._row == row - 1:
+            ways.extend(self._neighbours(column))
         if column - 1 in self._at_column:
             value, item = self._at_column[column - 1]
             ways.append((value - INSERT * (row - 1), item))

@@ -22,6 +22,8 @@ _COMMON = frozenset(
     returnnone returnerr override""".split()
 )
 _CLOSER = re.compile(r"^(?:[)\]}>]|end\b|fi\b|done\b|esac\b|end\w+\b|</)")
+_SECTIONED = frozenset("toml ini cfg conf dosini properties editorconfig gitconfig systemd".split())
+_BELOW_HEADINGS = 8
 TAB = 4
 
 
@@ -60,6 +62,7 @@ class Lines:
             width(line) if text else -1 for line, text in zip(self.raw, self.text, strict=True)
         ]
         self.headings = is_markdown(language)
+        self.sections = (language or "").lower() in _SECTIONED
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -98,31 +101,35 @@ class Lines:
         letters = len(_ALNUM.findall(self.norm[at]))
         return (0.6 + min(letters, 30) / 30 * 1.4) / (1 + 0.5 * math.log2(max(1, occurrences)))
 
+    @cached_property
+    def level(self) -> list[int]:
+        """Nesting depth, -1 for blanks: indentation, and below headings one step more."""
+        if not self.headings and not self.sections:
+            return self.depth
+        levels = []
+        for depth, symbol, text in zip(self.depth, self.symbols, self.text, strict=True):
+            if depth < 0:
+                levels.append(-1)
+            elif self.headings and symbol is not None:
+                levels.append(len(text) - len(text.lstrip("#")))
+            elif self.sections and depth == 0 and text.startswith("["):
+                levels.append(0)
+            else:
+                levels.append(depth + _BELOW_HEADINGS)
+        return levels
+
     def block_end(self, at: int) -> int:
         """Where the block that line `at` opens ends, exclusive; its closing line is in it."""
-        if self.headings:
-            return self._section_end(at)
-        depth, end = self.depth[at], at + 1
+        level, end = self.level[at], at + 1
         for below in range(at + 1, len(self.raw)):
-            if self.depth[below] < 0:
+            if self.level[below] < 0:
                 continue
-            if self.depth[below] > depth:
+            if self.level[below] > level:
                 end = below + 1
                 continue
-            same = self.depth[below] == depth
+            same = self.level[below] == level
             if same and self.text[below] in {"{", "("} and end == at + 1:
                 end = below + 1
                 continue
             return below + 1 if same and is_closer(self.text[below]) else end
         return end
-
-    def _section_end(self, at: int) -> int:
-        level = _level(self.text[at])
-        for below in range(at + 1, len(self.raw)):
-            if self.symbols[below] is not None and _level(self.text[below]) <= level:
-                return below
-        return len(self.raw)
-
-
-def _level(text: str) -> int:
-    return len(text) - len(text.lstrip("#")) or 7

@@ -6,11 +6,12 @@ blank lines at a marker, the rest of a block that was given whole.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apply_server.errors import AnchorNotFound
 from apply_server.merge.chain import Chain, Problem
-from apply_server.merge.lines import Lines, is_closer
+from apply_server.merge.lines import Lines, is_closer, width
 from apply_server.merge.similarity import closest
 from apply_server.merge.structure import Scope
 
@@ -19,6 +20,7 @@ from apply_server.merge.structure import Scope
 class Placed:
     """Rows `first` to `last` replace lines `start` to `end`; `matched`: row → original line.
 
+    `marker_depth` is the indentation of the marker below.
     `doubt` says why the place is not certain, empty when it is.
     """
 
@@ -27,13 +29,20 @@ class Placed:
     start: int
     end: int
     matched: dict[int, int]
+    marker_depth: int = 0
     doubt: str = ""
 
 
 def place(
-    problem: Problem, chain: Chain, snippet: Lines, original: Lines, scope: Scope, whole: bool
+    problem: Problem,
+    chain: Chain,
+    snippet: Lines,
+    original: Lines,
+    scope: Scope,
+    markers: Sequence[str | None],
+    whole: bool,
 ) -> list[Placed]:
-    """The segments in order. `whole`: the snippet gives its outer block in full.
+    """The segments in order. `markers`: the marker below each, if any. `whole`: the snippet gives its outer block in full.
 
     Raises AnchorNotFound for a segment that nothing in the file ties down.
     """
@@ -47,7 +56,7 @@ def place(
         if at_start or at_end or own:
             start = 0 if at_start else min(own.values()) if own else len(original)
             end = len(original) if at_end else max(own.values()) + 1 if own else 0
-            segment = Placed(first, last, start, end, own)
+            segment = Placed(first, last, start, end, own, width(markers[number] or ""))
             _settle(segment, snippet, original, scope, whole, at_start, at_end)
         else:
             at = _home(snippet, original, scope, matched, first, before)
@@ -77,13 +86,16 @@ def _close_block(
 ) -> None:
     """A block whose new end is given loses the lines of its old end."""
     filled = [row for row in range(segment.first, segment.last) if snippet.text[row]]
-    tail, given = filled[-1], not snippet.text[segment.last - 1]
+    tail = filled[-1]
     header = tail
     while header >= 0 and (header not in segment.matched or header == tail):
         header = scope.header[header]
     if header < segment.first and whole:
         header = next((row for row in filled if scope.resolved[row] >= 0), -1)
-    if header < segment.first or not (whole or (given and tail not in segment.matched)):
+    if header < segment.first:
+        return
+    given = not snippet.text[segment.last - 1] and segment.marker_depth <= snippet.depth[header]
+    if not whole and (not given or tail in segment.matched):
         return
     end = original.block_end(segment.matched.get(header, -1)) if header in segment.matched else 0
     if end <= segment.end:

@@ -31,7 +31,9 @@ def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | No
     )
     chain = best_chain(problem)
     margins = _margins(problem, chain)
-    placed = place(problem, chain, snippet, original, scope, edit.dialect == "patch")
+    markers = [part.marker for part in edit.segments]
+    whole = edit.dialect == "patch"
+    placed = place(problem, chain, snippet, original, scope, markers, whole)
     return _Writer(snippet, original, margins).write(problem, placed)
 
 

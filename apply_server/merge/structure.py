@@ -17,6 +17,7 @@ class Scope:
 
     `inside[row]`: the original's lines (start, end) of the innermost resolved block, or None.
     `closes[row]`: the original line that closes the block this row closes, or -1.
+    `opener[row]`: for a closing row the row that opened its block, else -1.
     `fresh[row]`: the row is in a block whose header names something the original lacks.
     """
 
@@ -24,11 +25,12 @@ class Scope:
     resolved: tuple[int, ...]
     inside: tuple[tuple[int, int] | None, ...]
     closes: tuple[int, ...]
+    opener: tuple[int, ...]
     fresh: tuple[bool, ...]
 
 
 def scopes(snippet: Lines, original: Lines) -> Scope:
-    headers = _headers(snippet.depth)
+    headers = _headers(snippet.level)
     openers = _openers(snippet)
     resolved: list[int] = []
     inside: list[tuple[int, int] | None] = []
@@ -44,7 +46,14 @@ def scopes(snippet: Lines, original: Lines) -> Scope:
         owner = openers[row] if openers[row] >= 0 else header
         fresh.append(owner >= 0 and (fresh[owner] or _is_fresh(snippet, original, owner)))
     closes = [_closing(original, resolved, opener) for opener in openers]
-    return Scope(tuple(headers), tuple(resolved), tuple(inside), tuple(closes), tuple(fresh))
+    return Scope(
+        tuple(headers),
+        tuple(resolved),
+        tuple(inside),
+        tuple(closes),
+        tuple(openers),
+        tuple(fresh),
+    )
 
 
 def _headers(depths: Sequence[int]) -> list[int]:
@@ -65,7 +74,7 @@ def _openers(snippet: Lines) -> list[int]:
     """For a closing row the row that opened its block, else -1."""
     latest: dict[int, int] = {}
     openers = []
-    for row, depth in enumerate(snippet.depth):
+    for row, depth in enumerate(snippet.level):
         if depth < 0:
             openers.append(-1)
             continue
@@ -77,7 +86,7 @@ def _openers(snippet: Lines) -> list[int]:
 
 def _resolve(snippet: Lines, original: Lines, row: int, area: tuple[int, int] | None) -> int:
     """The one line of the original that `row` can only be, or -1."""
-    if snippet.depth[row] < 0 or snippet.common(row):
+    if snippet.level[row] < 0 or snippet.common(row):
         return -1
     exact = _within(original.places.get(snippet.norm[row], ()), area)
     if exact:

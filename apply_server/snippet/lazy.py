@@ -33,7 +33,7 @@ def _lazy(lines: Sequence[str], markers: set[int]) -> Edit:
             current.append(line)
             continue
         if any(text.strip() for text in current):
-            segments.append(Segment(tuple(current)))
+            segments.append(Segment(tuple(current), marker=line))
         current = []
     trailing = not any(text.strip() for text in current)
     if not trailing:

@@ -10,9 +10,13 @@ Dialect = Literal["lazy", "patch", "full", "search_replace", "unified_diff", "v4
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Lines that stand next to each other in the result; markers stand between segments."""
+    """Lines that stand next to each other in the result; markers stand between segments.
+
+    `marker` is the marker line below, None at the end of the snippet.
+    """
 
     lines: tuple[str, ...]
+    marker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
