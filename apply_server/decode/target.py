@@ -18,6 +18,10 @@ Prefilled = Callable[[int, int], None]
 """Called after each prefill chunk with (tokens done, tokens in all). It may raise to cancel."""
 
 
+def ignore_progress(done: int, total: int) -> None:
+    """A `Prefilled` for callers that don't watch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The target's own choice after the pending token and after each draft node.
@@ -37,11 +41,13 @@ class TargetModel(Protocol[SlotT]):
         """Forward passes made by `verify` so far; prefill is counted apart."""
         ...
 
-    def open(self, prompt: Sequence[int], prefilled: Prefilled) -> SlotT:
+    def open(
+        self, prompt: Sequence[int], room: int, prefilled: Prefilled = ignore_progress
+    ) -> SlotT:
         """Prefill all but the last token of `prompt` and leave that one pending.
 
-        So the first step is a step like any other. Raises DocumentTooLong where the prompt does
-        not fit; releases everything where `prefilled` raises.
+        So the first step is a step like any other. `room` is the output's limit, in tokens. Raises
+        DocumentTooLong where prompt and room don't fit; frees everything where `prefilled` raises.
         """
         ...
 
@@ -56,7 +62,3 @@ class TargetModel(Protocol[SlotT]):
     def close(self, slot: SlotT) -> None:
         """Give the slot's memory back. Closing twice is harmless."""
         ...
-
-
-def ignore_progress(done: int, total: int) -> None:
-    """A `Prefilled` for callers that don't watch."""

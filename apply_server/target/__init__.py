@@ -1,0 +1,1 @@
+"""Targets: whatever verifies drafts. Must not know proposers, text or files."""

@@ -1,0 +1,133 @@
+"""Which models, devices and number types the target can be exact with.
+
+Exactness rests on rolling a cache back to any earlier length. What can't do that (a recurrent
+state, a sliding window, rotary embeddings that change with the length) is refused when it is
+loaded, with its class and the reason, because it would corrupt output silently. Must not know
+drafts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apply_server.decode.draft import Draft
+from apply_server.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    import torch
+
+    from apply_server.target.transformers_model import TransformersTarget
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+_PROBE_TOKENS = 12
+_DEFAULT_CONTEXT = 4096
+
+
+def check_config(config: Any) -> None:
+    """Refuse by what the configuration says. Raises ModelUnavailable."""
+    reason = _refusal(config)
+    if reason:
+        raise ModelUnavailable(
+            f"The model class {type(config).__name__} can't be used: {reason}, so rejected drafts "
+            "could not be undone. Choose a decoder-only model with full attention."
+        )
+
+
+def check_rollback(model: Any, target: TransformersTarget) -> None:
+    """Refuse by what the model does: our pass with a rollback against its own plain forward.
+
+    Catches whatever no configuration field tells: attention that bypasses the interface, soft
+    caps, positions that the model ignores. Raises ModelUnavailable.
+    """
+    import torch
+
+    tokens = [3 + i for i in range(_PROBE_TOKENS)]
+    slot = target.open(tokens[: _PROBE_TOKENS // 2], _PROBE_TOKENS)
+    target.verify([(slot, Draft.chain([1, 2, 1]))])  # rejected: must leave no trace
+    for following in tokens[_PROBE_TOKENS // 2 :]:
+        target.verify([(slot, Draft())])
+        target.commit(slot, (), following)
+    ours = target.logits_after(slot).float()
+    plain = plain_logits(model, tokens).float()
+    scale = plain.abs().max().item() or 1.0
+    worst = (ours - plain).abs().max().item() / scale
+    if not worst <= _tolerance(model.dtype, torch):
+        raise ModelUnavailable(
+            f"The model class {type(model).__name__} can't be used: with its cache rolled back its "
+            f"output differs from a plain run (by {worst:.1%} of the largest logit)."
+        )
+
+
+def plain_logits(model: Any, tokens: list[int]) -> torch.Tensor:
+    """Logits [vocabulary] after `tokens`, by the model's own attention and without any cache."""
+    import torch
+
+    ours = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        with torch.no_grad():
+            ids = torch.tensor([tokens], device=model.device)
+            logits: torch.Tensor = model(ids, use_cache=False).logits[0, -1]
+    finally:
+        model.set_attn_implementation(ours)
+    return logits
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" → CUDA, then MPS, then the CPU."""
+    import torch
+
+    if device != "auto":
+        return device
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def resolve_dtype(dtype: str, device: str) -> torch.dtype:
+    """ "auto" → bfloat16 where it is native, else float32. Raises ModelUnavailable."""
+    import torch
+
+    if dtype not in DTYPES:
+        raise ModelUnavailable(f"Unknown number type {dtype!r}. Choose one of {', '.join(DTYPES)}.")
+    if dtype == "auto":
+        dtype = "bfloat16" if _native_bfloat16(device) else "float32"
+    resolved: torch.dtype = getattr(torch, dtype)
+    return resolved
+
+
+def context_length(config: Any) -> int:
+    """The most tokens a sequence may hold."""
+    return int(getattr(config, "max_position_embeddings", None) or _DEFAULT_CONTEXT)
+
+
+def _native_bfloat16(device: str) -> bool:
+    import torch
+
+    if device.startswith("cuda"):
+        return bool(torch.cuda.is_bf16_supported())
+    # Emulated bfloat16 is many times slower than float32: AVX2-only processors are better off
+    # with twice the memory.
+    return device == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def _refusal(config: Any) -> str | None:
+    layers = set(getattr(config, "layer_types", None) or ["full_attention"])
+    rope = getattr(config, "rope_parameters", None) or {}
+    checks = (
+        (getattr(config, "is_encoder_decoder", False), "it is an encoder-decoder"),
+        (layers - {"full_attention"}, f"it has {', '.join(sorted(layers))} layers"),
+        (
+            getattr(config, "sliding_window", None) and not hasattr(config, "layer_types"),
+            "its attention has a sliding window",
+        ),
+        (
+            rope.get("rope_type") in {"dynamic", "longrope"},
+            f"its rotary embedding ({rope.get('rope_type')}) changes with the length",
+        ),
+    )
+    return next((reason for failed, reason in checks if failed), None)
+
+
+def _tolerance(dtype: object, torch: Any) -> float:
+    return 1e-3 if dtype == torch.float32 else 0.1

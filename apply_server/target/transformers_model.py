@@ -1,0 +1,157 @@
+"""A transformers causal LM as the target: the only place that knows its forward.
+
+Every pass is one packed row of tokens with explicit positions; attention, the K/V cache and the
+masks are ours (attention.py), so batches are ragged without padding and rollback is a number. Must
+not know proposers, text, or what an edit is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apply_server.decode.draft import NO_DRAFT, Draft
+from apply_server.decode.target import Prefilled, Verdict, ignore_progress
+from apply_server.errors import DocumentTooLong, ModelUnavailable
+from apply_server.target import attention, support
+from apply_server.target.attention import Block
+from apply_server.target.kv_cache import KVCache
+from apply_server.target.tree_mask import block_mask, depths
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Short enough that a cancelled prefill stops within a few seconds on two slow cores, long enough
+# that its matrix products run at the rate of longer ones.
+PREFILL_CHUNK = 128
+
+
+@dataclass(slots=True)
+class TransformersSlot:
+    """A sequence in the target: its cache, and the token that is chosen but not cached."""
+
+    cache: KVCache
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """What one slot brings to a pass: the pending token and a draft behind it."""
+
+    cache: KVCache
+    tokens: tuple[int, ...]
+    draft: Draft
+
+
+class TransformersTarget:
+    """Greedy choices of a causal LM. `context` is the most tokens a sequence may hold."""
+
+    def __init__(self, model: Any, context: int) -> None:
+        self.model = model
+        self.context = context
+        self.passes = 0
+
+    @classmethod
+    def load(cls, folder: Path, device: str = "auto", dtype: str = "auto") -> TransformersTarget:
+        """Load a folder of weights; refuse, with the reason, what can't be verified exactly.
+
+        Raises ModelUnavailable. `dtype` "auto" is bfloat16 where the processor multiplies it
+        natively and float32 elsewhere.
+        """
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        attention.register()
+        try:
+            config = AutoConfig.from_pretrained(folder)
+            support.check_config(config)
+            model = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=support.resolve_dtype(dtype, support.resolve_device(device)),
+                attn_implementation=attention.NAME,
+            )
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise ModelUnavailable(f"Could not load a model from {folder}: {error}") from error
+        model.to(support.resolve_device(device)).eval()
+        target = cls(model, support.context_length(config))
+        support.check_rollback(model, target)
+        target.passes = 0
+        return target
+
+    @property
+    def device(self) -> str:
+        """Where the weights are, as torch names it."""
+        return str(self.model.device)
+
+    @property
+    def dtype(self) -> str:
+        """The weights' type, as torch names it without its prefix."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def open(
+        self, prompt: Sequence[int], room: int, prefilled: Prefilled = ignore_progress
+    ) -> TransformersSlot:
+        """Prefill all but the prompt's last token, chunk by chunk."""
+        if len(prompt) + room > self.context:
+            raise DocumentTooLong(
+                f"Needs about {len(prompt) + room} tokens; the model's limit is {self.context}. "
+                "Nothing was changed.",
+                {"needed": len(prompt) + room, "limit": self.context},
+            )
+        cache = KVCache(len(prompt) + room)
+        head = prompt[:-1]
+        for start in range(0, len(head), PREFILL_CHUNK):
+            chunk = tuple(head[start : start + PREFILL_CHUNK])
+            self._forward([_Feed(cache, chunk, Draft.chain(chunk[1:]))], logits=1)
+            cache.keep(range(len(chunk)))
+            prefilled(start + len(chunk), len(head))
+        return TransformersSlot(cache, prompt[-1])
+
+    def verify(self, batch: Sequence[tuple[TransformersSlot, Draft]]) -> list[Verdict]:
+        """One forward pass over all slots' pending tokens and drafts."""
+        feeds = [_Feed(slot.cache, (slot.pending, *draft.tokens), draft) for slot, draft in batch]
+        logits = self._forward(feeds, logits=0)  # [total, vocabulary]
+        self.passes += 1
+        choices = iter(logits.argmax(dim=-1).tolist())
+        return [Verdict(tuple(next(choices) for _ in feed.tokens)) for feed in feeds]
+
+    def commit(self, slot: TransformersSlot, path: Sequence[int], pending: int) -> None:
+        """Keep the pending token's row and the path's rows."""
+        slot.cache.keep([0, *(1 + node for node in path)])
+        slot.pending = pending
+
+    def close(self, slot: TransformersSlot) -> None:
+        """Drop the cache's tensors."""
+        slot.cache = KVCache(0)
+
+    def logits_after(self, slot: TransformersSlot) -> Tensor:
+        """The next token's logits [vocabulary] after the pending one, without committing it."""
+        return self._forward([_Feed(slot.cache, (slot.pending,), NO_DRAFT)], logits=1)[0]
+
+    def _forward(self, feeds: Sequence[_Feed], logits: int) -> Tensor:
+        """Run the packed rows; `logits` is how many rows, from the end, get logits (0 = all)."""
+        import torch
+
+        tokens = [token for feed in feeds for token in feed.tokens]
+        positions = [feed.cache.length + depth for feed in feeds for depth in depths(feed.draft)]
+        with torch.no_grad():
+            output = self.model(
+                input_ids=torch.tensor([tokens], device=self.model.device),
+                position_ids=torch.tensor([positions], device=self.model.device),
+                use_cache=False,
+                logits_to_keep=logits,
+                blocks=self._blocks(feeds),
+            )
+        result: Tensor = output.logits[0]
+        return result
+
+    def _blocks(self, feeds: Sequence[_Feed]) -> list[Block]:
+        blocks: list[Block] = []
+        start = 0
+        for feed in feeds:
+            rows = slice(start, start + len(feed.tokens))
+            mask = block_mask(feed.draft, feed.cache.length, self.device)
+            blocks.append(Block(feed.cache, rows, mask))
+            start = rows.stop
+        return blocks
