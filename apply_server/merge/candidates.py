@@ -18,7 +18,7 @@ _OFTEN = 48
 _REACH = 40
 _SMALL = 1200
 _OTHER_DEPTH = 0.8
-_OTHER_DEPTH_COMMON = 0.3
+_OTHER_DEPTH_UNSURE = 0.3
 _OUTSIDE = 0.45
 _CLOSES = 0.9
 _FRESH = 0.4
@@ -49,6 +49,18 @@ class Candidates:
             self._segment(first, end)
         return [Match(row, column, score) for (row, column), score in sorted(self._found.items())]
 
+    def loose(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Rows with nothing telling between them and the marker above, and the one below."""
+        above: set[int] = set()
+        below: set[int] = set()
+        for first, end in self._segments:
+            telling = [row for row in range(first, end) if self._is_telling(row)]
+            if first > 0 or not self._edges[0]:
+                above.update(range(first, telling[0] if telling else end))
+            if end < len(self._snippet) or not self._edges[1]:
+                below.update(range(telling[-1] + 1 if telling else first, end))
+        return frozenset(above), frozenset(below)
+
     def _segment(self, first: int, end: int) -> None:
         self._expect_context(first, end)
         telling = [row for row in range(first, end) if self._is_telling(row)]
@@ -64,7 +76,7 @@ class Candidates:
         if end == len(self._snippet) and self._edges[1]:
             anchors.append((end, len(self._original)))
         rest = [row for row in range(first, end) if row not in set(telling)]
-        fuzzy = self._similar(rest, anchors, shift)
+        fuzzy = self._similar(range(first, end), anchors, shift)
         self._common(rest, anchors + fuzzy, shift)
 
     def _expect_context(self, first: int, end: int) -> None:
@@ -99,7 +111,8 @@ class Candidates:
             row, len(original.places.get(snippet.norm[row], ())) if share == 1.0 else 1
         )
         if original.depth[column] - snippet.depth[row] != shift and snippet.text[row]:
-            score *= _OTHER_DEPTH_COMMON if snippet.common(row) else _OTHER_DEPTH
+            sure = share == 1.0 and not snippet.common(row)
+            score *= _OTHER_DEPTH if sure else _OTHER_DEPTH_UNSURE
         if share == 1.0:
             score += self._bonus[row]
         area = self._scope.inside[row]
@@ -121,7 +134,7 @@ class Candidates:
         return found
 
     def _similar(
-        self, rows: Sequence[int], anchors: Sequence[tuple[int, int]], shift: int
+        self, rows: Iterable[int], anchors: Sequence[tuple[int, int]], shift: int
     ) -> list[tuple[int, int]]:
         """Changed lines: near the anchors, or anywhere in a small file."""
         found: list[tuple[int, int]] = []
@@ -134,14 +147,15 @@ class Candidates:
             if self._original.norm[column] not in taken and not self._original.common(column)
         }
         for row in rows:
-            if self._snippet.common(row) or self._snippet.norm[row] in self._original.places:
-                continue
-            if self._scope.fresh[row]:
+            if self._snippet.common(row) or self._scope.fresh[row]:
                 continue
             symbol = self._snippet.symbols[row]
-            pairs = similar(self._snippet.norm[row], symbol, choices, self._original.symbols)
+            named = len(self._original.symbol_places.get(symbol, ())) if symbol else 0
+            pairs = similar(
+                self._snippet.norm[row], symbol, choices, self._original.symbols, named == 1
+            )
             for column, ratio in pairs:
-                self._add(row, column, (ratio - 0.4) * 1.2, shift)
+                self._add(row, column, (ratio - 0.5) * 1.3, shift)
                 found.append((row, column))
         return found
 

@@ -8,8 +8,8 @@ and original lines are free. Must not know what makes two lines match.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 INSERT = 0.12
 DELETE_OPEN = 0.35
@@ -18,6 +18,7 @@ DELETE_BETWEEN = 0.02
 ADJACENT = 0.15
 IMPLIED_EDGE = 1.2
 UNPLACED = 1.0
+UNVOUCHED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ class Problem:
     """`segments` are (first row, end row), `rows` of the snippet, `columns` of the original.
 
     `leading` and `trailing`: a marker stands before the first and after the last segment.
-    `matches` ascend by row, then column.
+    `matches` ascend by row, then column. `loose_above` and `loose_below` are rows that have only
+    telling-nothing lines between them and the marker above or below: they don't vouch for a
+    deletion on their other side.
     """
 
     segments: tuple[tuple[int, int], ...]
@@ -43,6 +46,13 @@ class Problem:
     leading: bool
     trailing: bool
     matches: tuple[Match, ...]
+    loose_above: frozenset[int] = frozenset()
+    loose_below: frozenset[int] = frozenset()
+
+    def without(self, pairs: Collection[tuple[int, int]]) -> Problem:
+        """The same problem with some (row, column) matches ruled out."""
+        kept = tuple(match for match in self.matches if (match.row, match.column) not in pairs)
+        return replace(self, matches=kept)
 
     def reversed(self) -> Problem:
         """The same problem read from the end."""
@@ -56,6 +66,8 @@ class Problem:
                 Match(self.rows - 1 - m.row, self.columns - 1 - m.column, m.score)
                 for m in self.matches[::-1]
             ),
+            frozenset(self.rows - 1 - row for row in self.loose_below),
+            frozenset(self.rows - 1 - row for row in self.loose_above),
         )
 
 
@@ -131,7 +143,9 @@ class _Finished:
 class _Segment:
     """The open part of one segment: matches so far, as predecessors of the next."""
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, problem: Problem) -> None:
+        self._above, self._below = problem.loose_above, problem.loose_below
+        columns = problem.columns
         self._inside = _PrefixMax(columns)
         self._at_column: dict[int, tuple[float, int]] = {}
         self._last_row: dict[int, tuple[float, int]] = {}
@@ -140,12 +154,13 @@ class _Segment:
     def add(self, row: int, scored: Sequence[tuple[int, float, int]]) -> None:
         self._last_row = {column: (value, item) for column, value, item in scored}
         self._row = row
+        toll = UNVOUCHED if row in self._above else 0.0
         for column, value, item in scored:
             key = value + INSERT * row
             held = self._at_column.get(column)
             if held is None or held[0] < key:
                 self._at_column[column] = (key, item)
-            self._inside.add(column, key + DELETE * column, item)
+            self._inside.add(column, key + DELETE * column - toll, item)
 
     def _neighbours(self, column: int) -> list[tuple[float, int]]:
         """From the row above: a plain continuation, or a deletion that names both neighbours."""
@@ -169,6 +184,8 @@ class _Segment:
         inside = self._inside.below(column - 1)
         if inside is not None:
             value = inside[0] - INSERT * (row - 1) - DELETE * (column - 1) - DELETE_OPEN
+            if row in self._below:
+                value -= UNVOUCHED
             ways.append((value, inside[1]))
         return ways
 
@@ -178,7 +195,7 @@ def best_chain(problem: Problem) -> Chain:
     search = _Search(problem)
     entry = _Finished([(-1, 0.0 if problem.leading else -IMPLIED_EDGE, _NONE)])
     for first, end in problem.segments:
-        segment = _Segment(problem.columns)
+        segment = _Segment(problem)
         before, length = entry, INSERT * (end - first)
         ends = entry.shifted(length + UNPLACED)
         if first == 0 and not problem.leading:

@@ -12,7 +12,7 @@ from apply_server.merge.indent import Reindent, Style, fit, style_of
 from apply_server.merge.lines import Lines
 from apply_server.merge.model import Anchor, Merge
 from apply_server.merge.placement import Placed, place
-from apply_server.merge.structure import scopes
+from apply_server.merge.structure import Scope, scopes
 from apply_server.snippet import Edit
 
 _TIE = 0.1
@@ -25,16 +25,32 @@ def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | No
     original = Lines(original_lines, language)
     bounds = _bounds(edit)
     scope = scopes(snippet, original)
-    matches = Candidates(snippet, original, bounds, scope, edit.leading, edit.trailing).collect()
-    problem = Problem(
-        bounds, len(snippet), len(original), edit.leading, edit.trailing, tuple(matches)
-    )
+    problem = _problem(snippet, original, bounds, scope, edit)
     chain = best_chain(problem)
     margins = _margins(problem, chain)
     markers = [part.marker for part in edit.segments]
     whole = edit.dialect == "patch"
     placed = place(problem, chain, snippet, original, scope, markers, whole)
     return _Writer(snippet, original, margins).write(problem, placed)
+
+
+def _problem(
+    snippet: Lines,
+    original: Lines,
+    bounds: tuple[tuple[int, int], ...],
+    scope: Scope,
+    edit: Edit,
+) -> Problem:
+    candidates = Candidates(snippet, original, bounds, scope, edit.leading, edit.trailing)
+    return Problem(
+        bounds,
+        len(snippet),
+        len(original),
+        edit.leading,
+        edit.trailing,
+        tuple(candidates.collect()),
+        *candidates.loose(),
+    )
 
 
 def _bounds(edit: Edit) -> tuple[tuple[int, int], ...]:

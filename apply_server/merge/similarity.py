@@ -19,13 +19,14 @@ def similar(
     symbol: Symbol | None,
     choices: Mapping[int, str],
     symbols: Sequence[Symbol | None],
+    unique: bool,
 ) -> list[tuple[int, float]]:
-    """(key, similarity 0..1) of the choices that may be an older form of `norm`."""
+    """`unique`: the file has one line with `symbol`. (key, similarity 0..1) of the choices that may be an older form of `norm`."""
     found = process.extract(
         norm, choices, scorer=fuzz.ratio, score_cutoff=CUTOFF * 62, limit=4 * _MOST
     )
     scored = [
-        (key, _with_symbols(max(score, _caseless(norm, text)) / 100, symbol, symbols[key]))
+        (key, _with_symbols(max(score, _caseless(norm, text)) / 100, symbol, symbols[key], unique))
         for text, score, key in found
     ]
     scored = [entry for entry in scored if entry[1] >= CUTOFF]
@@ -36,11 +37,11 @@ def _caseless(one: str, other: str) -> float:
     return 0.9 * fuzz.ratio(one.lower(), other.lower())
 
 
-def _with_symbols(ratio: float, one: Symbol | None, other: Symbol | None) -> float:
+def _with_symbols(ratio: float, one: Symbol | None, other: Symbol | None, unique: bool) -> float:
     if one is None or other is None:
         return ratio
     if one == other:
-        return max(ratio, _SAME_SYMBOL)
+        return max(ratio, _SAME_SYMBOL) if unique else ratio
     return ratio * _OTHER_SYMBOL if "definition" in (one.kind, other.kind) else ratio
 
 

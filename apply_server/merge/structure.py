@@ -42,9 +42,10 @@ def scopes(snippet: Lines, original: Lines) -> Scope:
             at = resolved[header]
             area = blocks.setdefault(header, (at + 1, original.block_end(at)))
         inside.append(area)
-        resolved.append(_resolve(snippet, original, row, area))
         owner = openers[row] if openers[row] >= 0 else header
-        fresh.append(owner >= 0 and (fresh[owner] or _is_fresh(snippet, original, owner)))
+        owned = snippet.level[row] >= 0 and owner >= 0
+        fresh.append(owned and (fresh[owner] or _is_fresh(snippet, original, owner)))
+        resolved.append(-1 if fresh[row] else _resolve(snippet, original, row, area))
     closes = [_closing(original, resolved, opener) for opener in openers]
     return Scope(
         tuple(headers),

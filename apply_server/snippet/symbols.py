@@ -29,7 +29,8 @@ _KEYWORD = re.compile(
 )
 _LISP = re.compile(r"^\(def\w*\s+(?P<name>[^\s()]+)")
 _ARROW = re.compile(
-    r"^(?:export\s+)?(?:default\s+)?(?:const|let|var|local)\s+(?P<name>[\w$]+)[^=]*=\s*"
+    r"^(?:(?:export|default|const|let|var|local|public|private|protected|static|readonly)\s+)+"
+    r"(?P<name>[\w$]+)[^=]*=\s*"
     r"(?:async\s+)?(?:\(.*=>|\w+\s*=>|function\b|\($)"
 )
 _TYPED = re.compile(
