@@ -128,7 +128,7 @@ def _boundary_cost(lines: Sequence[str], at: int) -> int:
     if at >= len(lines):
         return 0
     if not lines[at].strip():
-        return 2 * _indentation(lines[at + 1 : at + 2]) + 1
+        return 2 * _indentation(lines[at + 1 : at + 2])
     return 2 * _indentation(lines[at : at + 1]) - (at == 0 or not lines[at - 1].strip())
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apply_server.document import Document, Line, Position, PositionEncoding, split_lines
+from apply_server.document import Document, Position, PositionEncoding, split_lines
 from apply_server.edits import (
     EditStream,
     LineEdit,
@@ -220,6 +220,12 @@ def test_text_edits_are_as_small_as_the_change() -> None:
     )
 
 
+def test_text_edits_never_cut_a_line_ending() -> None:
+    document = Document.from_text("a\rp\r\nb\n")
+    edits = [LineEdit(1, 1, ("p",)), LineEdit(1, 2, ())]  # p again, with the ending of a
+    assert text_edits(document, edits, "utf-8") == (TextEdit(Position(1, 1), Position(2, 0), "\r"),)
+
+
 @given(documents, line_lists, st.data())
 @settings(deadline=None, max_examples=500)
 def test_a_stream_gives_the_final_lines_for_every_chunking(
@@ -341,7 +347,3 @@ def test_git_applies_our_diffs(
         command = ["git", "apply", "--whitespace=nowarn", "-"]
         subprocess.run(command, input=diff.encode(), cwd=folder, check=True)
     assert (folder / "file").read_bytes() == (new if diff and new else old).encode()
-
-
-def test_lines_are_values() -> None:
-    assert Document.from_text("a\n").lines == (Line("a", "\n"),)
