@@ -54,7 +54,11 @@ class Candidates:
         above: set[int] = set()
         below: set[int] = set()
         for first, end in self._segments:
-            telling = [row for row in range(first, end) if self._is_telling(row)]
+            telling = [
+                row
+                for row in range(first, end)
+                if self._is_telling(row) or self._scope.closes[row] >= 0
+            ]
             if first > 0 or not self._edges[0]:
                 above.update(range(first, telling[0] if telling else end))
             if end < len(self._snippet) or not self._edges[1]:
@@ -191,8 +195,8 @@ class Candidates:
         for anchor_row, anchor_column in anchors:
             if abs(anchor_row - row) > _REACH:
                 continue
-            middle = anchor_column + row - anchor_row
-            low = bisect_left(places, middle - _REACH // 2)
-            high = bisect_right(places, middle + _REACH // 2)
+            straight = anchor_column + row - anchor_row
+            low = bisect_left(places, min(straight, anchor_column) - _REACH // 2)
+            high = bisect_right(places, max(straight, anchor_column) + _REACH // 2)
             near.update(places[low:high])
         return sorted(near)

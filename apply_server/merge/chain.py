@@ -18,7 +18,7 @@ DELETE_BETWEEN = 0.02
 ADJACENT = 0.15
 IMPLIED_EDGE = 1.2
 UNPLACED = 1.0
-UNVOUCHED = 1.0
+UNVOUCHED = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ class _Segment:
         self._above, self._below = problem.loose_above, problem.loose_below
         columns = problem.columns
         self._inside = _PrefixMax(columns)
+        self._dear = _PrefixMax(columns)
         self._at_column: dict[int, tuple[float, int]] = {}
         self._last_row: dict[int, tuple[float, int]] = {}
         self._row = _NONE
@@ -154,13 +155,14 @@ class _Segment:
     def add(self, row: int, scored: Sequence[tuple[int, float, int]]) -> None:
         self._last_row = {column: (value, item) for column, value, item in scored}
         self._row = row
-        toll = UNVOUCHED if row in self._above else 0.0
         for column, value, item in scored:
             key = value + INSERT * row
             held = self._at_column.get(column)
             if held is None or held[0] < key:
                 self._at_column[column] = (key, item)
-            self._inside.add(column, key + DELETE * column - toll, item)
+            self._dear.add(column, key + UNVOUCHED * column, item)
+            if row not in self._above:
+                self._inside.add(column, key + DELETE * column, item)
 
     def _neighbours(self, column: int) -> list[tuple[float, int]]:
         """From the row above: a plain continuation, or a deletion that names both neighbours."""
@@ -181,12 +183,13 @@ class _Segment:
         if column - 1 in self._at_column:
             value, item = self._at_column[column - 1]
             ways.append((value - INSERT * (row - 1), item))
-        inside = self._inside.below(column - 1)
+        spent = INSERT * (row - 1) + DELETE_OPEN
+        dear = self._dear.below(column - 1)
+        if dear is not None:
+            ways.append((dear[0] - spent - UNVOUCHED * (column - 1), dear[1]))
+        inside = None if row in self._below else self._inside.below(column - 1)
         if inside is not None:
-            value = inside[0] - INSERT * (row - 1) - DELETE * (column - 1) - DELETE_OPEN
-            if row in self._below:
-                value -= UNVOUCHED
-            ways.append((value, inside[1]))
+            ways.append((inside[0] - spent - DELETE * (column - 1), inside[1]))
         return ways
 
 

@@ -19,19 +19,23 @@ class HunkBuilder:
 
     def replace(
         self, start: int, end: int, lines: Sequence[str], anchor: Anchor, confidence: float
-    ) -> None:
-        """Lines `start` to `end` become `lines`; equal lines at both ends are left out."""
+    ) -> bool:
+        """Lines `start` to `end` become `lines`; equal lines at both ends are left out.
+
+        Returns whether anything changes.
+        """
         new = list(lines)
         while start < end and new and self.original[start] == new[0]:
             start, new = start + 1, new[1:]
         while start < end and new and self.original[end - 1] == new[-1]:
             end, new = end - 1, new[:-1]
         if start == end and not new:
-            return
+            return False
         hunk = Hunk(start, end, tuple(new), anchor, confidence)
         if self.hunks and self.hunks[-1].end == start:
             hunk = _joined(self.hunks.pop(), hunk)
         self.hunks.append(hunk)
+        return True
 
     def result(self) -> tuple[str, ...]:
         lines: list[str] = []

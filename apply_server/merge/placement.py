@@ -76,6 +76,7 @@ def _settle(
 ) -> None:
     if not at_end and segment.matched:
         _close_block(segment, snippet, original, scope, whole)
+        _absorb_blanks(segment, snippet, original)
         _keep_blank_below(segment, snippet, original)
     if not at_start and segment.matched:
         _keep_blank_above(segment, snippet, original)
@@ -106,6 +107,17 @@ def _close_block(
         segment.doubt = "The snippet may or may not mean to drop what follows in the same block."
         return
     segment.end = end
+
+
+def _absorb_blanks(segment: Placed, snippet: Lines, original: Lines) -> None:
+    """Blank lines at the segment's end are the ones that the file has there."""
+    blanks = segment.last
+    while blanks > segment.first and not snippet.text[blanks - 1] and blanks - 1 not in segment.matched:
+        blanks -= 1
+    for row in range(blanks, segment.last):
+        if segment.end < len(original) and not original.text[segment.end]:
+            segment.matched[row] = segment.end
+            segment.end += 1
 
 
 def _keep_blank_below(segment: Placed, snippet: Lines, original: Lines) -> None:
