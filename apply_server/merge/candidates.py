@@ -22,6 +22,9 @@ _OTHER_DEPTH_UNSURE = 0.3
 _OUTSIDE = 0.45
 _CLOSES = 0.9
 _FRESH = 0.4
+_CHANGED = 1.3
+_MOVED = 0.8
+_HIDDEN = 0.3
 _BESIDE_MARKER = 0.3
 _CLOSES_HIDDEN = 0.4
 
@@ -119,6 +122,8 @@ class Candidates:
             score *= _OTHER_DEPTH if sure else _OTHER_DEPTH_UNSURE
         if share == 1.0:
             score += self._bonus[row]
+        if column < self._scope.floor[row]:
+            score *= _HIDDEN
         area = self._scope.inside[row]
         if area is not None and not area[0] <= column < area[1]:
             score *= _OUTSIDE
@@ -145,7 +150,7 @@ class Candidates:
         windows = self._windows(anchors)
         taken = set(self._snippet.norm)
         choices = {
-            column: self._original.norm[column]
+            column: self._original.norm[column].lower()
             for start, stop in windows
             for column in range(start, stop)
             if self._original.norm[column] not in taken and not self._original.common(column)
@@ -154,12 +159,10 @@ class Candidates:
             if self._snippet.common(row) or self._scope.fresh[row]:
                 continue
             symbol = self._snippet.symbols[row]
-            named = len(self._original.symbol_places.get(symbol, ())) if symbol else 0
-            pairs = similar(
-                self._snippet.norm[row], symbol, choices, self._original.symbols, named == 1
-            )
+            pairs = similar(self._snippet.norm[row], symbol, choices, self._original)
+            exact = self._snippet.norm[row] in self._original.places
             for column, ratio in pairs:
-                self._add(row, column, (ratio - 0.5) * 1.3, shift)
+                self._add(row, column, (ratio - 0.5) * (_MOVED if exact else _CHANGED), shift)
                 found.append((row, column))
         return found
 

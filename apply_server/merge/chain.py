@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-INSERT = 0.12
+INSERT = 0.02
 DELETE_OPEN = 0.35
 DELETE = 0.05
 DELETE_BETWEEN = 0.02
@@ -145,6 +145,7 @@ class _Segment:
 
     def __init__(self, problem: Problem) -> None:
         self._above, self._below = problem.loose_above, problem.loose_below
+        self._matches = problem.matches
         columns = problem.columns
         self._inside = _PrefixMax(columns)
         self._dear = _PrefixMax(columns)
@@ -164,22 +165,26 @@ class _Segment:
             if row not in self._above:
                 self._inside.add(column, key + DELETE * column, item)
 
-    def _neighbours(self, column: int) -> list[tuple[float, int]]:
-        """From the row above: a plain continuation, or a deletion that names both neighbours."""
+    def _neighbours(self, column: int, score: float) -> list[tuple[float, int]]:
+        """From the row above: a plain continuation, or a deletion that names both neighbours.
+
+        What a continuation adds depends on both lines, so that it is the same read backwards.
+        """
         ways = []
         for above, (value, item) in self._last_row.items():
             gap = column - 1 - above
             if gap == 0:
-                ways.append((value + ADJACENT, item))
+                score = min(score, self._matches[item].score if item >= 0 else 1.0)
+                ways.append((value + min(ADJACENT, score / 2), item))
             elif gap > 0:
                 ways.append((value - DELETE_OPEN - DELETE_BETWEEN * gap, item))
         return ways
 
-    def before(self, row: int, column: int) -> list[tuple[float, int]]:
+    def before(self, row: int, column: int, score: float = 1.0) -> list[tuple[float, int]]:
         """Ways to reach (row, column) from inside the segment."""
         ways = []
         if self._row == row - 1:
-            ways.extend(self._neighbours(column))
+            ways.extend(self._neighbours(column, score))
         if column - 1 in self._at_column:
             value, item = self._at_column[column - 1]
             ways.append((value - INSERT * (row - 1), item))
@@ -234,7 +239,7 @@ class _Search:
 
     def _score(self, segment: _Segment, entry: _Finished, first: int) -> float:
         match = self._problem.matches[len(self._totals)]
-        ways = segment.before(match.row, match.column)
+        ways = segment.before(match.row, match.column, match.score)
         outside = entry.below(match.column)
         if outside is not None:
             ways.append((outside[0] - INSERT * (match.row - first), outside[1]))

@@ -24,6 +24,7 @@ _COMMON = frozenset(
 _CLOSER = re.compile(r"^(?:[)\]}>]|end\b|fi\b|done\b|esac\b|end\w+\b|</)")
 _SECTIONED = frozenset("toml ini cfg conf dosini properties editorconfig gitconfig systemd".split())
 _BELOW_HEADINGS = 8
+_TITLE = Symbol("key", "# title")
 TAB = 4
 
 
@@ -77,7 +78,11 @@ class Lines:
 
     @cached_property
     def symbols(self) -> list[Symbol | None]:
-        return [symbol_of(text, self.headings) for text in self.text]
+        found = [symbol_of(text, self.headings) for text in self.text]
+        titles = [at for at, text in enumerate(self.text) if text.startswith("# ")]
+        if self.headings and len(titles) == 1:
+            found[titles[0]] = _TITLE
+        return found
 
     @cached_property
     def symbol_places(self) -> dict[Symbol, list[int]]:

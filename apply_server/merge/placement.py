@@ -7,7 +7,7 @@ blank lines at a marker, the rest of a block that was given whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apply_server.errors import AnchorNotFound
 from apply_server.merge.chain import Chain, Problem
@@ -21,6 +21,7 @@ class Placed:
     """Rows `first` to `last` replace lines `start` to `end`; `matched`: row → original line.
 
     `marker_depth` is the indentation of the marker below.
+    `dropped`: blank rows that aren't written.
     `doubt` says why the place is not certain, empty when it is.
     """
 
@@ -29,6 +30,7 @@ class Placed:
     start: int
     end: int
     matched: dict[int, int]
+    dropped: set[int] = field(default_factory=set)
     marker_depth: int = 0
     doubt: str = ""
 
@@ -56,7 +58,8 @@ def place(
         if at_start or at_end or own:
             start = 0 if at_start else min(own.values()) if own else len(original)
             end = len(original) if at_end else max(own.values()) + 1 if own else 0
-            segment = Placed(first, last, start, end, own, width(markers[number] or ""))
+            segment = Placed(first, last, start, end, own)
+            segment.marker_depth = width(markers[number] or "")
             _settle(segment, snippet, original, scope, whole, at_start, at_end)
         else:
             at = _home(snippet, original, scope, matched, first, before)
@@ -74,6 +77,7 @@ def _settle(
     at_start: bool,
     at_end: bool,
 ) -> None:
+    _drop_separators(segment, snippet, at_start, at_end)
     if not at_end and segment.matched:
         _close_block(segment, snippet, original, scope, whole)
         _absorb_blanks(segment, snippet, original)
@@ -109,14 +113,32 @@ def _close_block(
     segment.end = end
 
 
+def _drop_separators(segment: Placed, snippet: Lines, at_start: bool, at_end: bool) -> None:
+    """Blank lines that only set a marker off from a line of the file are not the file's."""
+    rows = range(segment.first, segment.last)
+    for edge, order in ((at_start, rows), (at_end, rows[::-1])):
+        blanks = []
+        for row in order:
+            if snippet.text[row] or row in segment.matched:
+                break
+            blanks.append(row)
+        if not edge and len(blanks) < len(rows) and order[len(blanks)] in segment.matched:
+            segment.dropped.update(blanks)
+
+
 def _absorb_blanks(segment: Placed, snippet: Lines, original: Lines) -> None:
     """Blank lines at the segment's end are the ones that the file has there."""
     blanks = segment.last
-    while blanks > segment.first and not snippet.text[blanks - 1] and blanks - 1 not in segment.matched:
+    while (
+        blanks > segment.first
+        and not snippet.text[blanks - 1]
+        and blanks - 1 not in segment.matched
+    ):
         blanks -= 1
     for row in range(blanks, segment.last):
         if segment.end < len(original) and not original.text[segment.end]:
             segment.matched[row] = segment.end
+            segment.dropped.discard(row)
             segment.end += 1
 
 

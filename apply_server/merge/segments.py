@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from apply_server.merge.candidates import Candidates
 from apply_server.merge.certainty import margins
 from apply_server.merge.chain import Problem, best_chain
-from apply_server.merge.lines import Lines
+from apply_server.merge.lines import Lines, width
 from apply_server.merge.model import Merge
 from apply_server.merge.placement import place
 from apply_server.merge.structure import Scope, scopes
@@ -20,7 +20,8 @@ def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | No
     snippet = Lines([line for part in edit.segments for line in part.lines], language)
     original = Lines(original_lines, language)
     bounds = _bounds(edit)
-    scope = scopes(snippet, original)
+    depths = [-1 if part.marker is None else width(part.marker) for part in edit.segments]
+    scope = scopes(snippet, original, bounds, depths)
     problem = _problem(snippet, original, bounds, scope, edit)
     chain = best_chain(problem)
     markers = [part.marker for part in edit.segments]

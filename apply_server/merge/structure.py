@@ -17,6 +17,8 @@ class Scope:
 
     `inside[row]`: the original's lines (start, end) of the innermost resolved block, or None.
     `closes[row]`: the original line that closes the block this row closes, or -1.
+    `floor[row]`: the row stands after a marker that hides the rest of a block; the original's
+    lines before `floor` are in that block.
     `opener[row]`: for a closing row the row that opened its block, else -1.
     `fresh[row]`: the row is in a block whose header names something the original lacks.
     """
@@ -26,10 +28,14 @@ class Scope:
     inside: tuple[tuple[int, int] | None, ...]
     closes: tuple[int, ...]
     opener: tuple[int, ...]
+    floor: tuple[int, ...]
     fresh: tuple[bool, ...]
 
 
-def scopes(snippet: Lines, original: Lines) -> Scope:
+def scopes(
+    snippet: Lines, original: Lines, segments: Sequence[tuple[int, int]], markers: Sequence[int]
+) -> Scope:
+    """`segments`: (first, end) rows; `markers`: the level of the marker below each, -1 none."""
     headers = _headers(snippet.level)
     openers = _openers(snippet)
     resolved: list[int] = []
@@ -53,8 +59,32 @@ def scopes(snippet: Lines, original: Lines) -> Scope:
         tuple(inside),
         tuple(closes),
         tuple(openers),
+        tuple(_floors(snippet, original, resolved, segments, markers)),
         tuple(fresh),
     )
+
+
+def _floors(
+    snippet: Lines,
+    original: Lines,
+    resolved: Sequence[int],
+    segments: Sequence[tuple[int, int]],
+    markers: Sequence[int],
+) -> list[int]:
+    floors = [0] * len(snippet)
+    for (first, end), marker, (start, stop) in zip(segments, markers, segments[1:], strict=False):
+        header = end - 1
+        while header >= first and not 0 <= snippet.level[header] < marker:
+            header -= 1
+        if header < first or resolved[header] < 0:
+            continue
+        below = original.block_end(resolved[header])
+        row = start
+        while row < stop and not 0 <= snippet.level[row] <= snippet.level[header]:
+            row += 1
+        for at in range(row, stop):
+            floors[at] = below - 1 if at == row and is_closer(snippet.text[row]) else below
+    return floors
 
 
 def _headers(depths: Sequence[int]) -> list[int]:

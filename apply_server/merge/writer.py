@@ -35,6 +35,8 @@ class Writer:
         anchor, least = self._anchor(segment), 1.0
         at, pending = segment.start, list[str]()
         for row in range(segment.first, segment.last):
+            if row in segment.dropped:
+                continue
             column = segment.matched.get(row)
             line = self._line(row, column, reindent, row == segment.first)
             if column is None:
