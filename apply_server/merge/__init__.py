@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apply_server.merge.blocks import merge_blocks
 from apply_server.merge.model import Anchor, Hunk, Merge
 from apply_server.merge.segments import merge_segments
 from apply_server.merge.whole import merge_whole
@@ -20,4 +21,6 @@ def merge(original_lines: Sequence[str], edit: Edit, language: str | None) -> Me
     """
     if edit.dialect == "full":
         return merge_whole(original_lines, edit.segments[0].lines)
+    if edit.blocks:
+        return merge_blocks(original_lines, edit, language)
     return merge_segments(original_lines, edit, language)
