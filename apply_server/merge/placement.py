@@ -52,6 +52,8 @@ def place(
     placed: list[Placed] = []
     for number, (first, last) in enumerate(problem.segments):
         own = {row: matched[row] for row in range(first, last) if row in matched}
+        if not any(_ties(snippet, scope, row) for row in own):
+            own = {}
         at_start = number == 0 and chain.from_start
         at_end = number == len(problem.segments) - 1 and chain.to_end
         before = placed[-1].end if placed else 0
@@ -66,6 +68,10 @@ def place(
             segment = Placed(first, last, at, at, {})
         placed.append(segment)
     return placed
+
+
+def _ties(snippet: Lines, scope: Scope, row: int) -> bool:
+    return not snippet.common(row) or scope.closes[row] >= 0
 
 
 def _settle(

@@ -19,6 +19,7 @@ class Scope:
     `closes[row]`: the original line that closes the block this row closes, or -1.
     `floor[row]`: the row stands after a marker that hides the rest of a block; the original's
     lines before `floor` are in that block.
+    `hides`: rows in whose own block a marker stands.
     `opener[row]`: for a closing row the row that opened its block, else -1.
     `fresh[row]`: the row is in a block whose header names something the original lacks.
     """
@@ -29,6 +30,7 @@ class Scope:
     closes: tuple[int, ...]
     opener: tuple[int, ...]
     floor: tuple[int, ...]
+    hides: frozenset[int]
     fresh: tuple[bool, ...]
 
 
@@ -36,7 +38,7 @@ def scopes(
     snippet: Lines, original: Lines, segments: Sequence[tuple[int, int]], markers: Sequence[int]
 ) -> Scope:
     """`segments`: (first, end) rows; `markers`: the level of the marker below each, -1 none."""
-    headers = _headers(snippet.level)
+    headers = _headers(snippet)
     openers = _openers(snippet)
     resolved: list[int] = []
     inside: list[tuple[int, int] | None] = []
@@ -60,6 +62,7 @@ def scopes(
         tuple(closes),
         tuple(openers),
         tuple(_floors(snippet, original, resolved, segments, markers)),
+        frozenset(_marked(snippet, segments, markers)),
         tuple(fresh),
     )
 
@@ -72,11 +75,9 @@ def _floors(
     markers: Sequence[int],
 ) -> list[int]:
     floors = [0] * len(snippet)
-    for (first, end), marker, (start, stop) in zip(segments, markers, segments[1:], strict=False):
-        header = end - 1
-        while header >= first and not 0 <= snippet.level[header] < marker:
-            header -= 1
-        if header < first or resolved[header] < 0:
+    headers = _marked(snippet, segments, markers)
+    for header, (start, stop) in zip(headers, segments[1:], strict=False):
+        if header < 0 or resolved[header] < 0:
             continue
         below = original.block_end(resolved[header])
         row = start
@@ -87,18 +88,42 @@ def _floors(
     return floors
 
 
-def _headers(depths: Sequence[int]) -> list[int]:
+def _marked(
+    snippet: Lines, segments: Sequence[tuple[int, int]], markers: Sequence[int]
+) -> list[int]:
+    """For each segment the row in whose block the marker below it stands, -1 if none."""
+    found = []
+    for (first, end), marker in zip(segments, markers, strict=True):
+        header = end - 1
+        while header >= first and not 0 <= snippet.level[header] < marker:
+            header -= 1
+        if header > first and _opens_alone(snippet, header):
+            header -= 1
+        found.append(header if header >= first else -1)
+    return found
+
+
+def _headers(snippet: Lines) -> list[int]:
+    """The row that each row stands below; a bracket alone on its line belongs to the row above."""
+    depths = snippet.level
     stack: list[int] = []
     headers = []
     for row, depth in enumerate(depths):
         if depth < 0:
             headers.append(stack[-1] if stack else -1)
             continue
-        while stack and depths[stack[-1]] >= depth:
+        while stack and depths[stack[-1]] > depth:
+            stack.pop()
+        if stack and depths[stack[-1]] == depth and not _opens_alone(snippet, row):
             stack.pop()
         headers.append(stack[-1] if stack else -1)
-        stack.append(row)
+        if not _opens_alone(snippet, row) or headers[-1] < 0:
+            stack.append(row)
     return headers
+
+
+def _opens_alone(snippet: Lines, row: int) -> bool:
+    return snippet.text[row] in {"{", "("} and row > 0 and snippet.depth[row - 1] >= 0
 
 
 def _openers(snippet: Lines) -> list[int]:
@@ -111,7 +136,8 @@ def _openers(snippet: Lines) -> list[int]:
             continue
         openers.append(latest.get(depth, -1) if is_closer(snippet.text[row]) else -1)
         latest = {held: at for held, at in latest.items() if held < depth}
-        latest[depth] = row
+        if not (_opens_alone(snippet, row) and depth in latest):
+            latest[depth] = row
     return openers
 
 

@@ -29,6 +29,9 @@ class Writer:
             self._segment(segment)
         return self._builder.merge(self._doubts)
 
+    def doubt(self, why: str) -> None:
+        self._doubts.append(why)
+
     def _segment(self, segment: Placed) -> None:
         self._refuse_ties(segment)
         reindent = self._reindent(segment)
@@ -52,9 +55,9 @@ class Writer:
         if self._builder.replace(at, segment.end, pending, anchor, sure):
             least = min(least, sure)
         if segment.doubt:
-            self._doubts.append(segment.doubt)
+            self.doubt(segment.doubt)
         if least < _ENOUGH:
-            self._doubts.append("Another place in the file fits nearly as well.")
+            self.doubt("Another place in the file fits nearly as well.")
 
     def _refuse_ties(self, segment: Placed) -> None:
         telling = self._telling(segment)

@@ -1,0 +1,153 @@
+"""Contradictions in a chain that no single match shows: borrowed bodies, moved and doubled lines.
+
+Must not score matches; it rules some out, or says what is moved or doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from apply_server.merge.lines import Lines
+from apply_server.merge.structure import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Snippet and original with the chosen row → column; `kept[column]`: stays as it is.
+
+    `hidden[column]`: a marker covers it.
+    """
+
+    snippet: Lines
+    original: Lines
+    scope: Scope
+    segments: Sequence[tuple[int, int]]
+    matched: Mapping[int, int]
+    kept: Sequence[bool]
+    hidden: Sequence[bool]
+
+    def owner(self, column: int) -> int:
+        """The line that opens the block around `column`, -1 at the top level."""
+        level = self.original.level
+        above = column - 1
+        while above >= 0 and not (
+            0 <= level[above] < level[column] and self.original.text[above] not in {"{", "("}
+        ):
+            above -= 1
+        return above
+
+
+def borrowed(view: Alignment) -> set[tuple[int, int]]:
+    """Matches that give a new block the body of one that stays: no line is in both."""
+    return {
+        (row, column)
+        for row, column in view.matched.items()
+        if view.scope.fresh[row]
+        and view.original.text[column]
+        and (owner := view.owner(column)) >= 0
+        and view.kept[owner]
+        and _untouched(view, owner)
+        and not _below(view, row, owner)
+    }
+
+
+def _untouched(view: Alignment, owner: int) -> bool:
+    """The block of `owner` stays behind a marker, wholly or in part."""
+    rows = [row for row, column in view.matched.items() if column == owner]
+    return not rows or rows[0] in view.scope.hides
+
+
+def _below(view: Alignment, row: int, owner: int) -> bool:
+    """In the snippet too `row` is somewhere below `owner`."""
+    while row >= 0:
+        if view.matched.get(row) == owner:
+            return True
+        row = view.scope.header[row]
+    return False
+
+
+def doubled(view: Alignment) -> list[tuple[int, int, int]]:
+    """Runs (first row, end row, column) of new lines that the file has once, and keeps."""
+    runs: list[tuple[int, int, int]] = []
+    for row in range(len(view.snippet)):
+        column = _only_place(view, row)
+        if column < 0:
+            continue
+        if runs and runs[-1][1] <= row and _joins(view, runs[-1], row, column):
+            first, _, start = runs[-1]
+            runs[-1] = (first, row + 1, start)
+        else:
+            runs.append((row, row + 1, column))
+    return runs
+
+
+def crossing(view: Alignment, run: tuple[int, int, int]) -> set[tuple[int, int]]:
+    """The matches that keep a doubled run beside a marker from its place, if they may be moved.
+
+    Lines beside a marker are there to show the place; what stands between them may be new there.
+    """
+    first, end, place = run
+    bounds = next(
+        (start, stop) for start, stop in view.segments if start <= first < stop
+    )
+    if not _beside_marker(view, first, end, bounds):
+        return set()
+    found = {
+        (row, column)
+        for row, column in view.matched.items()
+        if (row < first and column >= place) or (row >= end and column < place + end - first)
+    }
+    edges = {bounds[0], bounds[1] - 1}
+    return set() if any(row in edges for row, _ in found) else found
+
+
+def moved(view: Alignment, run: tuple[int, int, int]) -> bool:
+    """Whether the run's lines change places within one block rather than being repeated."""
+    first, end, place = run
+    bounds = next((start, stop) for start, stop in view.segments if start <= first < stop)
+    near = [
+        view.matched[row]
+        for row in range(*bounds)
+        if row in view.matched
+        and view.original.text[view.matched[row]]
+        and view.original.level[view.matched[row]] == view.original.level[place]
+    ]
+    rows = [row for row in range(first, end) if view.snippet.text[row]]
+    if not near or any(_only_place(view, row) < 0 for row in rows):
+        return False
+    if len(rows) == 1 and not _complete(view, first):
+        return False
+    same_level = view.snippet.level[first] == view.original.level[place]
+    return same_level and view.owner(near[0]) == view.owner(place)
+
+
+def _complete(view: Alignment, row: int) -> bool:
+    """One line that is a whole thing of its own, with a name."""
+    text = view.snippet.text[row]
+    balanced = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
+    return balanced and view.snippet.symbols[row] is not None
+
+
+def _only_place(view: Alignment, row: int) -> int:
+    """The kept line that the unmatched telling `row` repeats, if the file has just one."""
+    if row in view.matched or view.snippet.common(row):
+        return -1
+    places = view.original.places.get(view.snippet.norm[row], ())
+    return places[0] if len(places) == 1 and view.hidden[places[0]] else -1
+
+
+def _joins(view: Alignment, run: tuple[int, int, int], row: int, column: int) -> bool:
+    first, _, start = run
+    if column - start != row - first:
+        return False
+    return all(
+        view.snippet.norm[at] == view.original.norm[start + at - first] and at not in view.matched
+        for at in range(first, row)
+    )
+
+
+def _beside_marker(view: Alignment, first: int, end: int, bounds: tuple[int, int]) -> bool:
+    above = all(not view.snippet.text[row] for row in range(bounds[0], first)) and bounds[0] > 0
+    below = all(not view.snippet.text[row] for row in range(end, bounds[1]))
+    return above or (below and bounds[1] < len(view.snippet))
