@@ -88,9 +88,7 @@ def crossing(view: Alignment, run: tuple[int, int, int]) -> set[tuple[int, int]]
     Lines beside a marker are there to show the place; what stands between them may be new there.
     """
     first, end, place = run
-    bounds = next(
-        (start, stop) for start, stop in view.segments if start <= first < stop
-    )
+    bounds = next((start, stop) for start, stop in view.segments if start <= first < stop)
     if not _beside_marker(view, first, end, bounds):
         return set()
     found = {

@@ -6,8 +6,9 @@ blank lines at a marker, the rest of a block that was given whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from apply_server.errors import AnchorNotFound
 from apply_server.merge.chain import Chain, Problem
@@ -20,7 +21,7 @@ from apply_server.merge.structure import Scope
 class Placed:
     """Rows `first` to `last` replace lines `start` to `end`; `matched`: row → original line.
 
-    `marker_depth` is the indentation of the marker below.
+    `at_start` and `at_end`: it reaches the file's edge. `marker_depth` is the indentation of the marker below.
     `dropped`: blank rows that aren't written.
     `doubt` says why the place is not certain, empty when it is.
     """
@@ -31,6 +32,8 @@ class Placed:
     end: int
     matched: dict[int, int]
     dropped: set[int] = field(default_factory=set)
+    at_start: bool = False
+    at_end: bool = False
     marker_depth: int = 0
     doubt: str = ""
 
@@ -60,7 +63,7 @@ def place(
         if at_start or at_end or own:
             start = 0 if at_start else min(own.values()) if own else len(original)
             end = len(original) if at_end else max(own.values()) + 1 if own else 0
-            segment = Placed(first, last, start, end, own)
+            segment = Placed(first, last, start, end, own, at_start=at_start, at_end=at_end)
             segment.marker_depth = width(markers[number] or "")
             _settle(segment, snippet, original, scope, whole, at_start, at_end)
         else:
@@ -87,6 +90,7 @@ def _settle(
     if not at_end and segment.matched:
         _close_block(segment, snippet, original, scope, whole)
         _absorb_blanks(segment, snippet, original)
+        _leave_blanks_to_outer(segment, snippet, original)
         _keep_blank_below(segment, snippet, original)
     if not at_start and segment.matched:
         _keep_blank_above(segment, snippet, original)
@@ -146,6 +150,38 @@ def _absorb_blanks(segment: Placed, snippet: Lines, original: Lines) -> None:
             segment.matched[row] = segment.end
             segment.dropped.discard(row)
             segment.end += 1
+
+
+def _leave_blanks_to_outer(segment: Placed, snippet: Lines, original: Lines) -> None:
+    """Blank lines that set the file's next outer block off stay in front of it.
+
+    New lines at a block's end take a blank line of their own from the snippet, not one of those.
+    """
+    rows = list(range(segment.first, segment.last))
+    tail = _run(reversed(rows), lambda row: not snippet.text[row] and row in segment.matched)
+    new = _run(reversed(rows[: len(rows) - tail]), lambda row: row not in segment.matched)
+    split = len(rows) - tail - new
+    head = _run(
+        reversed(rows[:split]), lambda row: not snippet.text[row] and row in segment.matched
+    )
+    after = segment.end
+    if not (tail and new and head) or after >= len(original):
+        return
+    if not 0 <= original.depth[after] < snippet.depth[rows[split]]:
+        return
+    start = segment.end - tail - head
+    blanks = rows[split - head : split] + rows[len(rows) - tail :]
+    if [segment.matched[row] for row in blanks] != list(range(start, segment.end)):
+        return
+    for row in blanks:
+        del segment.matched[row]
+    for at, row in enumerate(rows[len(rows) - tail :]):
+        segment.matched[row] = start + at
+    segment.end = start + tail
+
+
+def _run(rows: Iterable[int], holds: Callable[[int], bool]) -> int:
+    return sum(1 for _ in takewhile(holds, rows))
 
 
 def _keep_blank_below(segment: Placed, snippet: Lines, original: Lines) -> None:

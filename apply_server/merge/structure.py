@@ -135,7 +135,7 @@ def _openers(snippet: Lines) -> list[int]:
             openers.append(-1)
             continue
         openers.append(latest.get(depth, -1) if is_closer(snippet.text[row]) else -1)
-        latest = {held: at for held, at in latest.items() if held < depth}
+        latest = {held: at for held, at in latest.items() if held <= depth}
         if not (_opens_alone(snippet, row) and depth in latest):
             latest[depth] = row
     return openers

@@ -13,6 +13,7 @@ from apply_server.merge.model import Anchor, Merge
 from apply_server.merge.placement import Placed
 
 _ENOUGH = 0.5
+_MANY = 6
 
 
 class Writer:
@@ -45,12 +46,14 @@ class Writer:
             if column is None:
                 pending.append(line)
                 continue
+            self._question_loss(segment, row, at, column, len(pending))
             sure = self._confidence(segment, row)
             if self._builder.replace(at, column, pending, anchor, sure):
                 least = min(least, sure)
             if self._builder.replace(column, column + 1, [line], anchor, sure):
                 least = min(least, sure)
             at, pending = column + 1, []
+        self._question_loss(segment, segment.last, at, segment.end, len(pending))
         sure = self._confidence(segment, segment.last)
         if self._builder.replace(at, segment.end, pending, anchor, sure):
             least = min(least, sure)
@@ -58,6 +61,29 @@ class Writer:
             self.doubt(segment.doubt)
         if least < _ENOUGH:
             self.doubt("Another place in the file fits nearly as well.")
+
+    def _question_loss(self, segment: Placed, row: int, start: int, end: int, added: int) -> None:
+        """Dropping many lines before `row` takes lines on both sides that are surely the file's."""
+        lost = sum(1 for text in self._original.text[start:end] if text)
+        if lost - added < _MANY:
+            return
+        above = [other for other in sorted(segment.matched) if other < row][-1:]
+        below = [other for other in sorted(segment.matched) if other >= row][:1]
+        sides = [(other, -1) for other in above] + [(other, 1) for other in below]
+        if not all(self._tells(segment, other, step) for other, step in sides):
+            self.doubt("A long stretch would go, between lines that occur elsewhere too.")
+
+    def _tells(self, segment: Placed, row: int, step: int) -> bool:
+        """Unbroken lines from `row` on lead to one that the file has once."""
+        column = segment.matched[row]
+        while segment.matched.get(row) == column:
+            norm = self._snippet.norm[row]
+            if norm != self._original.norm[column]:
+                return False
+            if not self._snippet.common(row) and len(self._original.places[norm]) == 1:
+                return True
+            row, column = row + step, column + step
+        return False
 
     def _refuse_ties(self, segment: Placed) -> None:
         telling = self._telling(segment)
@@ -81,11 +107,23 @@ class Writer:
         ]
 
     def _confidence(self, segment: Placed, row: int) -> float:
-        """Of what stands at `row`: the less sure of the telling lines on either side of it."""
+        """Of what stands at `row`: the less sure of its two sides.
+
+        Between two lines that are sure the result is the snippet, however its lines pair up, so a
+        side is as sure as its surest line; the file's own edge is sure. Outside the outermost
+        sure line, a line that replaces another stands for itself.
+        """
         telling = self._telling(segment)
-        above = [other for other in telling if other < row][-1:]
-        below = [other for other in telling if other >= row][:1]
-        sides = [self._margins[other].confidence for other in above + below]
+        above = [self._margins[other].confidence for other in telling if other < row]
+        below = [self._margins[other].confidence for other in telling if other >= row]
+        sides = [
+            max(side)
+            for side, edge in ((above, segment.at_start), (below, segment.at_end))
+            if side and not edge
+        ]
+        open_side = (not above and not segment.at_start) or (not below and not segment.at_end)
+        if open_side and row in telling:
+            sides.append(self._margins[row].confidence)
         return min(sides, default=1.0)
 
     def _anchor(self, segment: Placed) -> Anchor:
