@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from rapidfuzz.distance import LCSseq
 
 from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
-from apply_server.merge.candidates import Candidates
 from apply_server.merge.certainty import margins
-from apply_server.merge.chain import Problem, best_chain
+from apply_server.merge.chain import best_chain
 from apply_server.merge.hunks import HunkBuilder
 from apply_server.merge.indent import fit, style_of
 from apply_server.merge.lines import Lines
 from apply_server.merge.model import Anchor, Merge
+from apply_server.merge.segments import problem_of
 from apply_server.merge.similarity import closest
-from apply_server.merge.structure import scopes
-from apply_server.snippet import Block, Edit
+from apply_server.merge.splice import splice_of
+from apply_server.snippet import Block, Edit, Segment
 
 _SURE_COVER = 0.6
 _FUZZY_CONFIDENCE = 0.9
@@ -177,14 +177,11 @@ class _Finder:
 
     def _similar(self, block: Block) -> Found:
         """The best chain of the block's lines, if most of what they tell is in it."""
-        wanted = Lines(block.before, self._language)
-        bounds = ((0, len(wanted)),)
-        scope = scopes(wanted, self._original, bounds, [-1])
-        candidates = Candidates(wanted, self._original, bounds, scope, True, True)
-        matches = tuple(candidates.collect())
-        problem = Problem(bounds, len(wanted), len(self._original), True, True, matches)
+        part = Edit("patch", (Segment(block.before),), leading=True, trailing=True)
+        splice = splice_of(self._original.raw, part, self._language)
+        wanted, problem = splice.snippet, problem_of(splice)
         chain = best_chain(problem)
-        columns = {matches[at].row: matches[at].column for at in chain.path}
+        columns = {problem.matches[at].row: problem.matches[at].column for at in chain.path}
         sure = margins(problem, chain)
         cover = sum(wanted.weight(row, 1) for row in columns)
         total = sum(wanted.weight(row, 1) for row in range(len(wanted)))

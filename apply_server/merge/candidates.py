@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from apply_server.merge.chain import Match
-from apply_server.merge.lines import Lines, is_closer
+from apply_server.merge.lines import is_closer
 from apply_server.merge.similarity import similar
-from apply_server.merge.structure import Scope
+from apply_server.merge.splice import Splice
 
 _OFTEN = 48
 _REACH = 40
@@ -32,19 +32,11 @@ _CLOSES_HIDDEN = 0.4
 class Candidates:
     """Collects the matches of one snippet in one original."""
 
-    def __init__(
-        self,
-        snippet: Lines,
-        original: Lines,
-        segments: Sequence[tuple[int, int]],
-        scope: Scope,
-        leading: bool,
-        trailing: bool,
-    ) -> None:
-        self._snippet, self._original, self._scope = snippet, original, scope
-        self._segments = segments
-        self._edges = (not leading, not trailing)
-        self._bonus = [0.0] * len(snippet)
+    def __init__(self, splice: Splice) -> None:
+        self._splice, self._segments = splice, splice.segments
+        self._snippet, self._original = splice.snippet, splice.original
+        self._scope = splice.scope
+        self._bonus = [0.0] * len(splice.snippet)
         self._found: dict[tuple[int, int], float] = {}
 
     def collect(self) -> list[Match]:
@@ -62,9 +54,9 @@ class Candidates:
                 for row in range(first, end)
                 if self._is_telling(row) or self._scope.closes[row] >= 0
             ]
-            if first > 0 or not self._edges[0]:
+            if self._splice.below_marker(first):
                 above.update(range(first, telling[0] if telling else end))
-            if end < len(self._snippet) or not self._edges[1]:
+            if self._splice.above_marker(end):
                 below.update(range(telling[-1] + 1 if telling else first, end))
         return frozenset(above), frozenset(below)
 
@@ -78,9 +70,9 @@ class Candidates:
                 anchors.append((row, column))
                 self._add(row, column, 1.0, shift)
         anchors.extend(self._closers(first, end))
-        if first == 0 and self._edges[0]:
+        if not self._splice.below_marker(first):
             anchors.append((-1, -1))
-        if end == len(self._snippet) and self._edges[1]:
+        if not self._splice.above_marker(end):
             anchors.append((end, len(self._original)))
         rest = [row for row in range(first, end) if row not in set(telling)]
         fuzzy = self._similar(range(first, end), anchors, shift)
@@ -89,9 +81,9 @@ class Candidates:
     def _expect_context(self, first: int, end: int) -> None:
         """Lines beside a marker, and brackets that close what a marker hides, are the file's."""
         filled = [row for row in range(first, end) if self._snippet.text[row]]
-        if first > 0 or not self._edges[0]:
+        if self._splice.below_marker(first):
             self._bonus[filled[0]] += _BESIDE_MARKER
-        if end < len(self._snippet) or not self._edges[1]:
+        if self._splice.above_marker(end):
             self._bonus[filled[-1]] += _BESIDE_MARKER
         for row in filled:
             if self._scope.opener[row] < first and is_closer(self._snippet.text[row]):

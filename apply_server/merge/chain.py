@@ -226,7 +226,8 @@ class _Search:
         self, segment: _Segment, entry: _Finished, first: int, end: int
     ) -> list[tuple[int, float, int]]:
         """Score the matches of rows `first` to `end`; the ways in which the segment can end."""
-        matches, ends = self._problem.matches, []
+        matches = self._problem.matches
+        ends: list[tuple[int, float, int]] = []
         while len(self._totals) < len(matches) and matches[len(self._totals)].row < end:
             row, scored = matches[len(self._totals)].row, []
             while len(self._totals) < len(matches) and matches[len(self._totals)].row == row:

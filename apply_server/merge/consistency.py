@@ -9,23 +9,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apply_server.merge.lines import Lines
+from apply_server.merge.splice import Splice
 from apply_server.merge.structure import Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Snippet and original with the chosen row → column; `kept[column]`: stays as it is.
+    """A splice with the chosen row → column.
 
-    `hidden[column]`: a marker covers it.
+    `kept[column]`: the line stays as it is; `hidden[column]`: a marker covers it.
     """
 
-    snippet: Lines
-    original: Lines
-    scope: Scope
-    segments: Sequence[tuple[int, int]]
+    splice: Splice
     matched: Mapping[int, int]
     kept: Sequence[bool]
     hidden: Sequence[bool]
+
+    @property
+    def snippet(self) -> Lines:
+        return self.splice.snippet
+
+    @property
+    def original(self) -> Lines:
+        return self.splice.original
+
+    @property
+    def scope(self) -> Scope:
+        return self.splice.scope
 
     def owner(self, column: int) -> int:
         """The line that opens the block around `column`, -1 at the top level."""
@@ -88,7 +98,7 @@ def crossing(view: Alignment, run: tuple[int, int, int]) -> set[tuple[int, int]]
     Lines beside a marker are there to show the place; what stands between them may be new there.
     """
     first, end, place = run
-    bounds = next((start, stop) for start, stop in view.segments if start <= first < stop)
+    bounds = view.splice.bounds(first)
     if not _beside_marker(view, first, end, bounds):
         return set()
     found = {
@@ -103,7 +113,7 @@ def crossing(view: Alignment, run: tuple[int, int, int]) -> set[tuple[int, int]]
 def moved(view: Alignment, run: tuple[int, int, int]) -> bool:
     """Whether the run's lines change places within one block rather than being repeated."""
     first, end, place = run
-    bounds = next((start, stop) for start, stop in view.segments if start <= first < stop)
+    bounds = view.splice.bounds(first)
     near = [
         view.matched[row]
         for row in range(*bounds)
@@ -146,6 +156,7 @@ def _joins(view: Alignment, run: tuple[int, int, int], row: int, column: int) ->
 
 
 def _beside_marker(view: Alignment, first: int, end: int, bounds: tuple[int, int]) -> bool:
-    above = all(not view.snippet.text[row] for row in range(bounds[0], first)) and bounds[0] > 0
-    below = all(not view.snippet.text[row] for row in range(end, bounds[1]))
-    return above or (below and bounds[1] < len(view.snippet))
+    text, splice = view.snippet.text, view.splice
+    above = not any(text[bounds[0] : first]) and splice.below_marker(bounds[0])
+    below = not any(text[end : bounds[1]]) and splice.above_marker(bounds[1])
+    return above or below

@@ -17,12 +17,43 @@ from apply_server.snippet.text import is_markdown
 _LOOKALIKES = str.maketrans("‘’‚‛“”„‟‐‑‒–—―", "''''\"\"\"\"------")
 _ALNUM = re.compile(r"[^\W_]")
 _COMMON = frozenset(
-    """else try finally end return pass break continue begin do then fi done esac endif endfor
-    default loop except catch elsif endfunction return0 returnnil returntrue returnfalse returnnull
-    returnnone returnerr override""".split()
+    {
+        "else",
+        "try",
+        "finally",
+        "end",
+        "return",
+        "pass",
+        "break",
+        "continue",
+        "begin",
+        "do",
+        "then",
+        "fi",
+        "done",
+        "esac",
+        "endif",
+        "endfor",
+        "default",
+        "loop",
+        "except",
+        "catch",
+        "elsif",
+        "endfunction",
+        "return0",
+        "returnnil",
+        "returntrue",
+        "returnfalse",
+        "returnnull",
+        "returnnone",
+        "returnerr",
+        "override",
+    }
 )
 _CLOSER = re.compile(r"^(?:[)\]}>]|end\b|fi\b|done\b|esac\b|end\w+\b|</)")
-_SECTIONED = frozenset("toml ini cfg conf dosini properties editorconfig gitconfig systemd".split())
+_SECTIONED = frozenset(
+    {"toml", "ini", "cfg", "conf", "dosini", "properties", "editorconfig", "gitconfig", "systemd"}
+)
 _BELOW_HEADINGS = 8
 _TITLE = Symbol("key", "# title")
 TAB = 4

@@ -6,7 +6,7 @@ Must not decide where a segment goes; it only decides what the snippet claims to
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from apply_server.snippet.markers import marker_rows
 from apply_server.snippet.model import Edit, Segment
@@ -75,5 +75,5 @@ def _outer_symbols(filled: Sequence[str], headings: bool) -> list[Symbol]:
     ]
 
 
-def _first_filled(lines: Sequence[str] | reversed[str]) -> str:
+def _first_filled(lines: Iterable[str]) -> str:
     return next((line for line in lines if line.strip()), "")

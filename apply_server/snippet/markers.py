@@ -24,16 +24,87 @@ _LEADING_DOTS = re.compile(r"^[\s\-=*(\[]*(?:\.{2,}|…)")
 _TRAILING_DOTS = re.compile(r"(?:\.{2,}|…)[\s\-=*)\]]*$")
 _WORD = re.compile(r"[A-Za-z'’]+")
 _KEEP = frozenset(
-    "existing rest remaining remainder unchanged same previous original omitted".split()
+    {
+        "existing",
+        "rest",
+        "remaining",
+        "remainder",
+        "unchanged",
+        "same",
+        "previous",
+        "original",
+        "omitted",
+    }
 )
 _NOUNS = frozenset(
-    """code content contents text file implementation implementations method methods function
-    functions import imports class classes logic statements lines body definitions""".split()
+    {
+        "code",
+        "content",
+        "contents",
+        "text",
+        "file",
+        "implementation",
+        "implementations",
+        "method",
+        "methods",
+        "function",
+        "functions",
+        "import",
+        "imports",
+        "class",
+        "classes",
+        "logic",
+        "statements",
+        "lines",
+        "body",
+        "definitions",
+    }
 )
 _FILLERS = frozenset(
-    """of the this your our all other and here is are as before above below remains remain stays
-    stay goes in unchanged to with no changes for brevity from it not shown continues keep
-    everything else rest above's file's same existing remaining""".split()
+    {
+        "of",
+        "the",
+        "this",
+        "your",
+        "our",
+        "all",
+        "other",
+        "and",
+        "here",
+        "is",
+        "are",
+        "as",
+        "before",
+        "above",
+        "below",
+        "remains",
+        "remain",
+        "stays",
+        "stay",
+        "goes",
+        "in",
+        "unchanged",
+        "to",
+        "with",
+        "no",
+        "changes",
+        "for",
+        "brevity",
+        "from",
+        "it",
+        "not",
+        "shown",
+        "continues",
+        "keep",
+        "everything",
+        "else",
+        "rest",
+        "above's",
+        "file's",
+        "same",
+        "existing",
+        "remaining",
+    }
 )
 _MOST_WORDS = 10
 

@@ -41,7 +41,7 @@ def parse_search_replace(lines: Sequence[str], original: Sequence[str]) -> Edit:
 
 
 def _block(body: Sequence[str], original: Sequence[str]) -> Block:
-    """Split at the divider; where the text has such lines itself, the file tells which one it is."""
+    """Split at the divider; the file tells which one it is where the text has such lines."""
     dividers = [row for row, line in enumerate(body) if _DIVIDER.match(line)]
     if not dividers:
         raise InvalidRequest("A SEARCH/REPLACE block has no ======= between its two parts.")

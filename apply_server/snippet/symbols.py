@@ -21,7 +21,7 @@ class Symbol:
 
 
 _KEYWORD = re.compile(
-    r"^(?:[\w@()!*]+(?:\s*\([^)]*\))?\s+)*?"
+    r"^(?:[\w@!*]+(?:\s*\([^)]*\))?\s+)*?"
     r"(?:def|class|function\*?|func|fn|struct|enum|interface|trait|impl|type|module|namespace|"
     r"sub|procedure|proc|record|object|protocol|extension|macro|union|mod|contract|"
     r"describe|resource|message|service|rpc)"
@@ -34,7 +34,7 @@ _ARROW = re.compile(
     r"(?:async\s+)?(?:\(.*=>|\w+\s*=>|function\b|\($)"
 )
 _TYPED = re.compile(
-    r"^(?:\[[^\]]*\]\s*)?(?:[A-Za-z_][\w<>\[\],.?&*:]*\s+[&*]*)+(?P<name>[~\w:]+)\s*\([^;]*$"
+    r"^(?:\[[^\]]*\]\s*)?(?:[A-Za-z_][\w<>\[\],.?&*:]*\s+[&*]*)+(?P<name>[~\w:]+)(?:<[^()]*>)?\s*\([^;]*$"
 )
 _METHOD = re.compile(
     r"^(?:async\s+|static\s+|get\s+|set\s+|\*\s*)*(?P<name>[#$\w]+)\s*\([^;]*\)"
@@ -78,6 +78,7 @@ def symbol_of(text: str, headings: bool = False) -> Symbol | None:
                 return Symbol("definition", found.group("name"))
     for pattern in (*_KEYS, _RULE):
         found = pattern.match(text)
-        if found and not _CONTROL.match(text.removeprefix("- ")) or found and pattern is _ASSIGN:
+        named = pattern is _ASSIGN or not _CONTROL.match(text.removeprefix("- "))
+        if found and named:
             return Symbol("key", found.group("name"))
     return None

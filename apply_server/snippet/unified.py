@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from unidiff import PatchSet, UnidiffParseError
+from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk as DiffHunk
+from unidiff.patch import PatchSet
 
 from apply_server.errors import InvalidRequest
 from apply_server.snippet.model import Block, Edit
