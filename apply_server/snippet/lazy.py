@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from apply_server.errors import InvalidRequest
 from apply_server.snippet.markers import marker_rows
 from apply_server.snippet.model import Edit, Segment
 from apply_server.snippet.symbols import Symbol, symbol_of
@@ -38,6 +39,8 @@ def _lazy(lines: Sequence[str], markers: set[int]) -> Edit:
     trailing = not any(text.strip() for text in current)
     if not trailing:
         segments.append(Segment(tuple(current)))
+    if not segments:
+        raise InvalidRequest("The snippet holds nothing but markers for existing code.")
     filled = (row for row, line in enumerate(lines) if line.strip())
     return Edit("lazy", tuple(segments), leading=next(filled) in markers, trailing=trailing)
 

@@ -55,7 +55,10 @@ def parse_v4a(lines: Sequence[str]) -> Edit:
             parts[-1].at_end = True
         elif not line.startswith("*** "):
             _add(parts[-1], line)
-    return Edit("v4a", blocks=tuple(part.block() for part in parts if not part.empty))
+    blocks = tuple(part.block() for part in parts if not part.empty)
+    if not blocks:
+        raise InvalidRequest("The patch changes nothing: it has no lines with + or -.")
+    return Edit("v4a", blocks=blocks)
 
 
 def _add(part: _Part, line: str) -> None:
