@@ -12,10 +12,12 @@ from apply_server.merge.placement import Placed
 def settle_blanks(segment: Placed, snippet: Lines, original: Lines) -> None:
     """Adjust which blank rows of a placed segment stand for which lines of the file."""
     _drop_separators(segment, snippet)
+    if not segment.at_end:
+        _absorb(segment, snippet, original)
+        _drop_before_closer(segment, snippet, original)
     if not segment.matched:
         return
     if not segment.at_end:
-        _absorb(segment, snippet, original)
         _leave_to_outer(segment, snippet, original)
         _keep_below(segment, snippet, original)
     if not segment.at_start:
@@ -42,6 +44,18 @@ def _absorb(segment: Placed, snippet: Lines, original: Lines) -> None:
             segment.matched[row] = segment.end
             segment.dropped.discard(row)
             segment.end += 1
+
+
+def _drop_before_closer(segment: Placed, snippet: Lines, original: Lines) -> None:
+    """Nothing is set off from the bracket that closes the block."""
+    if segment.end >= len(original) or not is_closer(original.text[segment.end]):
+        return
+    rows = range(segment.first, segment.last)
+    segment.dropped.update(
+        takewhile(
+            lambda row: not snippet.text[row] and row not in segment.matched, reversed(rows)
+        )
+    )
 
 
 def _leave_to_outer(segment: Placed, snippet: Lines, original: Lines) -> None:

@@ -21,7 +21,7 @@ _OTHER_DEPTH = 0.8
 _OTHER_DEPTH_UNSURE = 0.3
 _OUTSIDE = 0.45
 _CLOSES = 0.9
-_FRESH = 0.4
+_FRESH = 0.25
 _CHANGED = 1.3
 _MOVED = 0.8
 _HIDDEN = 0.3
@@ -112,7 +112,7 @@ class Candidates:
         if original.depth[column] - snippet.depth[row] != shift and snippet.text[row]:
             sure = share == 1.0 and not snippet.common(row)
             score *= _OTHER_DEPTH if sure else _OTHER_DEPTH_UNSURE
-        if share == 1.0:
+        if share == 1.0 and not self._scope.fresh[row]:
             score += self._bonus[row]
         if column < self._scope.floor[row]:
             score *= _HIDDEN

@@ -168,7 +168,8 @@ class _Segment:
     def _neighbours(self, column: int, score: float) -> list[tuple[float, int]]:
         """From the row above: a plain continuation, or a deletion that names both neighbours.
 
-        What a continuation adds depends on both lines, so that it is the same read backwards.
+        What a continuation adds depends on both lines, so that it is the same read backwards. The
+        file's edge is no neighbour: a snippet that starts inside the file leaves out its marker.
         """
         ways = []
         for above, (value, item) in self._last_row.items():
@@ -176,7 +177,7 @@ class _Segment:
             if gap == 0:
                 score = min(score, self._matches[item].score if item >= 0 else 1.0)
                 ways.append((value + min(ADJACENT, score / 2), item))
-            elif gap > 0:
+            elif gap > 0 and item != _START:
                 ways.append((value - DELETE_OPEN - DELETE_BETWEEN * gap, item))
         return ways
 

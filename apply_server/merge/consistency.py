@@ -139,7 +139,7 @@ def _complete(view: Alignment, row: int) -> bool:
 
 def _only_place(view: Alignment, row: int) -> int:
     """The kept line that the unmatched telling `row` repeats, if the file has just one."""
-    if row in view.matched or view.snippet.common(row):
+    if row in view.matched or view.snippet.common(row) or view.scope.fresh[row]:
         return -1
     places = view.original.places.get(view.snippet.norm[row], ())
     return places[0] if len(places) == 1 and view.hidden[places[0]] else -1

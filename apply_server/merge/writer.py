@@ -8,7 +8,7 @@ from apply_server.errors import AmbiguousTarget
 from apply_server.merge.certainty import TIE, Margin
 from apply_server.merge.hunks import HunkBuilder
 from apply_server.merge.indent import Reindent, fit, style_of
-from apply_server.merge.lines import Lines
+from apply_server.merge.lines import Lines, width
 from apply_server.merge.model import Anchor, Merge
 from apply_server.merge.placement import Placed
 
@@ -70,7 +70,8 @@ class Writer:
         above = [other for other in sorted(segment.matched) if other < row][-1:]
         below = [other for other in sorted(segment.matched) if other >= row][:1]
         sides = [(other, -1) for other in above] + [(other, 1) for other in below]
-        if not all(self._tells(segment, other, step) for other, step in sides):
+        edge = (start == 0 and segment.at_start) or (row == segment.last and segment.at_end)
+        if edge or not all(self._tells(segment, other, step) for other, step in sides):
             self.doubt("A long stretch would go, between lines that occur elsewhere too.")
 
     def _tells(self, segment: Placed, row: int, step: int) -> bool:
@@ -162,7 +163,7 @@ class Writer:
             return line
         theirs = self._original.raw[column]
         same = self._snippet.text[row] == self._original.text[column]
-        if same and not reindent.identity:
+        if same and not reindent.identity and width(line) == width(theirs):
             return theirs
         if first and self._snippet.depth[row] == 0 < self._original.depth[column]:
             return theirs[: len(theirs) - len(theirs.lstrip())] + raw
