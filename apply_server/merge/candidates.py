@@ -21,9 +21,10 @@ _OTHER_DEPTH = 0.8
 _OTHER_DEPTH_UNSURE = 0.3
 _OUTSIDE = 0.45
 _CLOSES = 0.9
-_FRESH = 0.25
+_FRESH = 0.4
 _CHANGED = 1.3
 _MOVED = 0.8
+_RENAMED = 0.35
 _HIDDEN = 0.3
 _BESIDE_MARKER = 0.3
 _CLOSES_HIDDEN = 0.4
@@ -76,6 +77,7 @@ class Candidates:
             anchors.append((end, len(self._original)))
         rest = [row for row in range(first, end) if row not in set(telling)]
         fuzzy = self._similar(range(first, end), anchors, shift)
+        fuzzy += self._renamed(first, end, shift)
         self._common(rest, anchors + fuzzy, shift)
 
     def _expect_context(self, first: int, end: int) -> None:
@@ -155,6 +157,16 @@ class Candidates:
             exact = self._snippet.norm[row] in self._original.places
             for column, ratio in pairs:
                 self._add(row, column, (ratio - 0.5) * (_MOVED if exact else _CHANGED), shift)
+                found.append((row, column))
+        return found
+
+    def _renamed(self, first: int, end: int, shift: int) -> list[tuple[int, int]]:
+        """Headers that structure found under another name."""
+        found = []
+        for row in range(first, end):
+            column = self._scope.resolved[row]
+            if column >= 0 and (row, column) not in self._found:
+                self._add(row, column, _RENAMED, shift)
                 found.append((row, column))
         return found
 

@@ -13,6 +13,9 @@ from apply_server.merge.splice import Splice
 from apply_server.merge.structure import Scope
 
 
+_NEXT = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """A splice with the chosen row → column.
@@ -139,10 +142,19 @@ def _complete(view: Alignment, row: int) -> bool:
 
 def _only_place(view: Alignment, row: int) -> int:
     """The kept line that the unmatched telling `row` repeats, if the file has just one."""
-    if row in view.matched or view.snippet.common(row) or view.scope.fresh[row]:
+    if row in view.matched or view.snippet.common(row):
         return -1
     places = view.original.places.get(view.snippet.norm[row], ())
-    return places[0] if len(places) == 1 and view.hidden[places[0]] else -1
+    if len(places) != 1 or not view.hidden[places[0]]:
+        return -1
+    # A new block may well say what another one says, unless that one is the next.
+    return -1 if view.scope.fresh[row] and not _near_segment(view, row, places[0]) else places[0]
+
+
+def _near_segment(view: Alignment, row: int, column: int) -> bool:
+    first, end = view.splice.bounds(row)
+    held = [view.matched[at] for at in range(first, end) if at in view.matched]
+    return bool(held) and min(held) - _NEXT <= column <= max(held) + _NEXT
 
 
 def _joins(view: Alignment, run: tuple[int, int, int], row: int, column: int) -> bool:

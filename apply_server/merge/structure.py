@@ -5,10 +5,14 @@ Indentation decides, not a parser. Must not choose matches; it restricts and dis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apply_server.merge.lines import Lines, is_closer
+
+
+_INTRODUCES = re.compile(r"#(?!#)|//|/\*|\*|--|;|@|\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,10 @@ def scopes(
         inside.append(area)
         owner = openers[row] if openers[row] >= 0 else header
         owned = snippet.level[row] >= 0 and owner >= 0
-        fresh.append(owned and (fresh[owner] or _is_fresh(snippet, original, owner)))
-        resolved.append(-1 if fresh[row] else _resolve(snippet, original, row, area))
+        new = owned and (fresh[owner] or (_is_fresh(snippet, original, owner, resolved)))
+        fresh.append(new)
+        at = -1 if new else _resolve(snippet, original, row, area)
+        resolved.append(_renamed(snippet, original, row) if at < 0 else at)
     closes = [_closing(original, resolved, opener) for opener in openers]
     return Scope(
         tuple(headers),
@@ -155,16 +161,32 @@ def _resolve(snippet: Lines, original: Lines, row: int, area: tuple[int, int] | 
     return named[0] if len(named) == 1 else -1
 
 
+def _renamed(snippet: Lines, original: Lines, row: int) -> int:
+    """A definition right below its old comment or decorator is the one the file has there."""
+    if row == 0 or not _INTRODUCES.match(snippet.text[row - 1]):
+        return -1
+    places = original.places.get(snippet.norm[row - 1], ())
+    at = places[0] + 1 if len(places) == 1 else len(original)
+    if at >= len(original) or original.norm[at] in snippet.places:
+        return -1
+    ours, theirs = snippet.symbols[row], original.symbols[at]
+    if ours is None or theirs is None or ours in original.symbol_places:
+        return -1
+    named = theirs in snippet.symbol_places
+    return at if ours.kind == theirs.kind == "definition" and not named else -1
+
+
 def _within(places: Sequence[int], area: tuple[int, int] | None) -> Sequence[int]:
     if area is None or len(places) < 2:
         return places
     return [at for at in places if area[0] <= at < area[1]] or places
 
 
-def _is_fresh(snippet: Lines, original: Lines, row: int) -> bool:
+def _is_fresh(snippet: Lines, original: Lines, row: int, resolved: Sequence[int]) -> bool:
     symbol = snippet.symbols[row]
     return (
-        symbol is not None
+        resolved[row] < 0
+        and symbol is not None
         and symbol.kind == "definition"
         and symbol not in original.symbol_places
         and snippet.norm[row] not in original.places
