@@ -52,9 +52,7 @@ def _drop_before_closer(segment: Placed, snippet: Lines, original: Lines) -> Non
         return
     rows = range(segment.first, segment.last)
     segment.dropped.update(
-        takewhile(
-            lambda row: not snippet.text[row] and row not in segment.matched, reversed(rows)
-        )
+        takewhile(lambda row: not snippet.text[row] and row not in segment.matched, reversed(rows))
     )
 
 

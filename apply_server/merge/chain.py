@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 INSERT = 0.02
 DELETE_OPEN = 0.35
@@ -37,7 +38,9 @@ class Problem:
     `leading` and `trailing`: a marker stands before the first and after the last segment.
     `matches` ascend by row, then column. `loose_above` and `loose_below` are rows that have only
     telling-nothing lines between them and the marker above or below: they don't vouch for a
-    deletion on their other side.
+    deletion on their other side. `start_vouches`: a snippet whose first line stands inside the file
+    deletes what is above; else it only left out its first marker. `tolls[column]`: what dropping
+    that line costs besides, when new lines take its place.
     """
 
     segments: tuple[tuple[int, int], ...]
@@ -48,6 +51,8 @@ class Problem:
     matches: tuple[Match, ...]
     loose_above: frozenset[int] = frozenset()
     loose_below: frozenset[int] = frozenset()
+    start_vouches: bool = False
+    tolls: tuple[float, ...] = ()
 
     def without(self, pairs: Collection[tuple[int, int]]) -> Problem:
         """The same problem with some (row, column) matches ruled out."""
@@ -68,6 +73,8 @@ class Problem:
             ),
             frozenset(self.rows - 1 - row for row in self.loose_below),
             frozenset(self.rows - 1 - row for row in self.loose_above),
+            start_vouches=True,
+            tolls=self.tolls[::-1],
         )
 
 
@@ -143,8 +150,10 @@ class _Finished:
 class _Segment:
     """The open part of one segment: matches so far, as predecessors of the next."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, tolls: Sequence[float]) -> None:
         self._above, self._below = problem.loose_above, problem.loose_below
+        self._start_vouches = problem.start_vouches
+        self._tolls = tolls
         self._matches = problem.matches
         columns = problem.columns
         self._inside = _PrefixMax(columns)
@@ -161,15 +170,15 @@ class _Segment:
             held = self._at_column.get(column)
             if held is None or held[0] < key:
                 self._at_column[column] = (key, item)
-            self._dear.add(column, key + UNVOUCHED * column, item)
+            toll = self._tolls[column + 1]
+            self._dear.add(column, key + UNVOUCHED * column + toll, item)
             if row not in self._above:
-                self._inside.add(column, key + DELETE * column, item)
+                self._inside.add(column, key + DELETE * column + toll, item)
 
     def _neighbours(self, column: int, score: float) -> list[tuple[float, int]]:
         """From the row above: a plain continuation, or a deletion that names both neighbours.
 
-        What a continuation adds depends on both lines, so that it is the same read backwards. The
-        file's edge is no neighbour: a snippet that starts inside the file leaves out its marker.
+        What a continuation adds depends on both lines, so that it is the same read backwards.
         """
         ways = []
         for above, (value, item) in self._last_row.items():
@@ -177,19 +186,21 @@ class _Segment:
             if gap == 0:
                 score = min(score, self._matches[item].score if item >= 0 else 1.0)
                 ways.append((value + min(ADJACENT, score / 2), item))
-            elif gap > 0 and item != _START:
+            elif gap > 0:
                 ways.append((value - DELETE_OPEN - DELETE_BETWEEN * gap, item))
         return ways
 
     def before(self, row: int, column: int, score: float = 1.0) -> list[tuple[float, int]]:
         """Ways to reach (row, column) from inside the segment."""
-        ways = []
+        ways: list[tuple[float, int]] = []
+        if row == 0 and column > 0 and not self._start_vouches:
+            return ways
         if self._row == row - 1:
             ways.extend(self._neighbours(column, score))
         if column - 1 in self._at_column:
             value, item = self._at_column[column - 1]
             ways.append((value - INSERT * (row - 1), item))
-        spent = INSERT * (row - 1) + DELETE_OPEN
+        spent = INSERT * (row - 1) + DELETE_OPEN + self._tolls[column]
         dear = self._dear.below(column - 1)
         if dear is not None:
             ways.append((dear[0] - spent - UNVOUCHED * (column - 1), dear[1]))
@@ -202,9 +213,10 @@ class _Segment:
 def best_chain(problem: Problem) -> Chain:
     """The chain with the highest score. O(matches × log columns)."""
     search = _Search(problem)
+    tolls = list(accumulate(problem.tolls or (0.0,) * problem.columns, initial=0.0))
     entry = _Finished([(-1, 0.0 if problem.leading else -IMPLIED_EDGE, _NONE)])
     for first, end in problem.segments:
-        segment = _Segment(problem)
+        segment = _Segment(problem, tolls)
         before, length = entry, INSERT * (end - first)
         ends = entry.shifted(length + UNPLACED)
         if first == 0 and not problem.leading:

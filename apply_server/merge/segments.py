@@ -16,6 +16,7 @@ from apply_server.merge.writer import Writer
 from apply_server.snippet import Edit
 
 _ROUNDS = 3
+_UNNAMED = 0.3
 
 
 def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | None) -> Merge:
@@ -43,6 +44,18 @@ def problem_of(splice: Splice) -> Problem:
         splice.trailing,
         tuple(candidates.collect()),
         *candidates.loose(),
+        tolls=_tolls(splice),
+    )
+
+
+def _tolls(splice: Splice) -> tuple[float, ...]:
+    """A definition that the snippet never names is rarely what its new lines replace."""
+    named = splice.snippet.symbol_places
+    return tuple(
+        _UNNAMED
+        if symbol is not None and symbol.kind == "definition" and symbol not in named
+        else 0.0
+        for symbol in splice.original.symbols
     )
 
 
