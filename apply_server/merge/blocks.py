@@ -163,8 +163,7 @@ class _Finder:
         floor = self._context(block)
         size = len(self._original)
         if block.hint is not None:
-            # A diff's hunk without old lines says after which line it goes.
-            at = min(size, block.hint + 1 if block.hint or size else 0)
+            at = min(size, block.hint)
         elif block.context and floor > 0:
             at = floor
         elif block.at_end or not any(self._original.text):
@@ -179,7 +178,10 @@ class _Finder:
         """The best chain of the block's lines, if most of what they tell is in it."""
         part = Edit("patch", (Segment(block.before),), leading=True, trailing=True)
         splice = splice_of(self._original.raw, part, self._language)
-        wanted, problem = splice.snippet, problem_of(splice)
+        wanted = splice.snippet
+        if not any(wanted.text):
+            raise self._not_found(block, wanted)
+        problem = problem_of(splice)
         chain = best_chain(problem)
         columns = {problem.matches[at].row: problem.matches[at].column for at in chain.path}
         sure = margins(problem, chain)

@@ -130,11 +130,10 @@ class _Finished:
         self._columns: list[int] = []
         self._best: list[tuple[float, int]] = []
         for column, value, item in sorted(ends, key=lambda end: end[0]):
-            best = (value, item)
             if self._best and self._best[-1][0] >= value:
-                best = self._best[-1]
+                continue
             self._columns.append(column)
-            self._best.append(best)
+            self._best.append((value, item))
 
     def below(self, column: int) -> tuple[float, int] | None:
         at = bisect_left(self._columns, column)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import LCSseq
 
-from apply_server.merge.model import Hunk, Merge
+from apply_server.merge.hunks import HunkBuilder
+from apply_server.merge.model import Merge
 
 _SMALL = 4
 _MOST_GONE = 0.5
@@ -14,11 +15,12 @@ _MOST_GONE = 0.5
 
 def merge_whole(original: Sequence[str], lines: Sequence[str]) -> Merge:
     """Hunks between `original` and `lines`. Doubtful when most of a longer file would go."""
-    hunks = tuple(
-        Hunk(code.src_start, code.src_end, tuple(lines[code.dest_start : code.dest_end]), "edge", 1)
-        for code in LCSseq.opcodes(list(original), list(lines))
-        if code.tag != "equal"
-    )
+    builder = HunkBuilder(original)
+    for code in LCSseq.opcodes(list(original), list(lines)):
+        if code.tag != "equal":
+            new = lines[code.dest_start : code.dest_end]
+            builder.replace(code.src_start, code.src_end, new, "edge", 1.0)
+    hunks = tuple(builder.hunks)
     gone = sum(hunk.end - hunk.start - len(hunk.lines) for hunk in hunks)
     kept = len(original) - sum(hunk.end - hunk.start for hunk in hunks)
     doubtful = len(original) > _SMALL and (

@@ -45,7 +45,7 @@ def _block(body: Sequence[str], original: Sequence[str]) -> Block:
     dividers = [row for row, line in enumerate(body) if _DIVIDER.match(line)]
     if not dividers:
         raise InvalidRequest("A SEARCH/REPLACE block has no ======= between its two parts.")
-    split = next((row for row in dividers if _occurs(body[:row], original)), dividers[0])
+    split = next((row for row in reversed(dividers) if _occurs(body[:row], original)), dividers[0])
     return Block(tuple(body[:split]), tuple(body[split + 1 :]))
 
 

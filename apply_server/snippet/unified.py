@@ -86,4 +86,6 @@ def _marked(line: str) -> str:
 def _block(hunk: DiffHunk, located: bool) -> Block:
     before = tuple(line.value.removesuffix("\n") for line in hunk if not line.is_added)
     after = tuple(line.value.removesuffix("\n") for line in hunk if not line.is_removed)
-    return Block(before, after, hint=max(0, hunk.source_start - 1) if located else None)
+    # A hunk without old lines names the line that the new ones follow.
+    start = hunk.source_start - 1 if before else hunk.source_start
+    return Block(before, after, hint=max(0, start) if located else None)

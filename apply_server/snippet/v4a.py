@@ -63,6 +63,8 @@ def parse_v4a(lines: Sequence[str]) -> Edit:
 
 def _add(part: _Part, line: str) -> None:
     sign, text = (line[0], line[1:]) if line[:1] in {" ", "+", "-"} else (" ", line)
+    if not line and part.empty:
+        return
     if sign != "+":
         part.before.append(text)
     if sign != "-":
