@@ -102,7 +102,8 @@ def test_new_things_at_the_end_take_nothing_away(language):
 NEW_METHOD = {
     "java": (
         "class Box {\n    int low() {\n        return 1;\n    }\n}\n",
-        "class Box {\n    // ... existing code ...\n\n    int high() {\n        return 2;\n    }\n}\n",
+        "class Box {\n    // ... existing code ...\n\n    int high() {\n        return 2;\n"
+        "    }\n}\n",
         "class Box {\n    int low() {\n        return 1;\n    }\n\n"
         "    int high() {\n        return 2;\n    }\n}\n",
     ),
@@ -110,17 +111,20 @@ NEW_METHOD = {
         "class Box:\n    def low(self):\n        return 1\n\n\nclass Bag:\n    size = 3\n",
         "class Box:\n    # ... existing code ...\n\n    def high(self):\n        return 2\n\n\n"
         "# ... existing code ...\n",
-        "class Box:\n    def low(self):\n        return 1\n\n    def high(self):\n        return 2\n"
+        "class Box:\n    def low(self):\n        return 1\n\n    def high(self):\n"
+        "        return 2\n"
         "\n\nclass Bag:\n    size = 3\n",
     ),
     "ruby": (
         "class Box\n  def low\n    1\n  end\nend\n\nclass Bag\nend\n",
-        "class Box\n  # ... existing code ...\n\n  def high\n    2\n  end\nend\n\n# ... rest of file ...\n",
+        "class Box\n  # ... existing code ...\n\n  def high\n    2\n  end\nend\n\n"
+        "# ... rest of file ...\n",
         "class Box\n  def low\n    1\n  end\n\n  def high\n    2\n  end\nend\n\nclass Bag\nend\n",
     ),
     "csharp": (
         "class Box\n{\n    int Low()\n    {\n        return 1;\n    }\n}\n",
-        "class Box\n{\n    // ... existing code ...\n\n    int High()\n    {\n        return 2;\n    }\n}\n",
+        "class Box\n{\n    // ... existing code ...\n\n    int High()\n    {\n"
+        "        return 2;\n    }\n}\n",
         "class Box\n{\n    int Low()\n    {\n        return 1;\n    }\n\n"
         "    int High()\n    {\n        return 2;\n    }\n}\n",
     ),
@@ -158,7 +162,8 @@ NESTED = {
         "    int run() {\n        log(1);\n        return 2;\n    }\n}\n",
     ),
     "go": (
-        "type A struct {\n\tName string\n\tSize int\n}\n\ntype B struct {\n\tName string\n\tSize int\n}\n",
+        "type A struct {\n\tName string\n\tSize int\n}\n\ntype B struct {\n\tName string\n"
+        "\tSize int\n}\n",
         "// ... existing code ...\ntype B struct {\n\tName string\n\tSize int64\n}\n",
         "type A struct {\n\tName string\n\tSize int\n}\n\ntype B struct {\n\tName string\n"
         "\tSize int64\n}\n",
@@ -189,8 +194,10 @@ DELETED = {
         "a = make(1)\nc = make(3)\nuse(a, c)\n",
     ),
     "go": (
-        "func a() int {\n\treturn 1\n}\n\nfunc b() int {\n\treturn 2\n}\n\nfunc c() int {\n\treturn 3\n}\n",
-        "func a() int {\n\treturn 1\n}\n\nfunc c() int {\n\treturn 3\n}\n// ... existing code ...\n",
+        "func a() int {\n\treturn 1\n}\n\nfunc b() int {\n\treturn 2\n}\n\nfunc c() int {\n"
+        "\treturn 3\n}\n",
+        "func a() int {\n\treturn 1\n}\n\nfunc c() int {\n\treturn 3\n}\n"
+        "// ... existing code ...\n",
         "func a() int {\n\treturn 1\n}\n\nfunc c() int {\n\treturn 3\n}\n",
     ),
     "sql": (
@@ -227,21 +234,25 @@ def test_several_hunks_each_land_in_their_place():
 INDENTED = {
     "spaces for tabs": (
         "go",
-        "func sum(xs []int) int {\n\tt := 0\n\tfor _, x := range xs {\n\t\tt += x\n\t}\n\treturn t\n}\n",
+        "func sum(xs []int) int {\n\tt := 0\n\tfor _, x := range xs {\n\t\tt += x\n\t}\n"
+        "\treturn t\n}\n",
         "// ... existing code ...\n    for _, x := range xs {\n        if x > 0 {\n"
         "            t += x\n        }\n    }\n// ... existing code ...\n",
-        "func sum(xs []int) int {\n\tt := 0\n\tfor _, x := range xs {\n\t\tif x > 0 {\n\t\t\tt += x\n"
+        "func sum(xs []int) int {\n\tt := 0\n\tfor _, x := range xs {\n\t\tif x > 0 {\n"
+        "\t\t\tt += x\n"
         "\t\t}\n\t}\n\treturn t\n}\n",
     ),
     "tabs for spaces": (
         "javascript",
         "function f(a) {\n    if (a) {\n        go(a);\n    }\n    return a;\n}\n",
-        "// ... existing code ...\n\tif (a) {\n\t\tlog(a);\n\t\tgo(a);\n\t}\n// ... existing code ...\n",
+        "// ... existing code ...\n\tif (a) {\n\t\tlog(a);\n\t\tgo(a);\n\t}\n"
+        "// ... existing code ...\n",
         "function f(a) {\n    if (a) {\n        log(a);\n        go(a);\n    }\n    return a;\n}\n",
     ),
     "two spaces for four": (
         "python",
-        "class A:\n    def f(self):\n        x = load()\n        return x\n\n    def g(self):\n        pass\n",
+        "class A:\n    def f(self):\n        x = load()\n        return x\n\n    def g(self):\n"
+        "        pass\n",
         "# ... existing code ...\n  def f(self):\n    x = load()\n    check(x)\n    return x\n\n"
         "# ... existing code ...\n",
         "class A:\n    def f(self):\n        x = load()\n        check(x)\n        return x\n\n"
@@ -252,18 +263,22 @@ INDENTED = {
         "class A:\n    def f(self):\n        x = load()\n        return x\n\n    size = 3\n",
         "# ... existing code ...\ndef f(self):\n    x = load()\n    check(x)\n    return x\n"
         "# ... existing code ...\n",
-        "class A:\n    def f(self):\n        x = load()\n        check(x)\n        return x\n\n    size = 3\n",
+        "class A:\n    def f(self):\n        x = load()\n        check(x)\n        return x\n\n"
+        "    size = 3\n",
     ),
     "first line without": (
         "python",
-        "class A:\n    def f(self):\n        self.low = 0\n        self.high = 9\n        self.on = True\n",
+        "class A:\n    def f(self):\n        self.low = 0\n        self.high = 9\n"
+        "        self.on = True\n",
         "# ... existing code ...\nself.low = 5\n        self.high = 99\n# ... existing code ...\n",
-        "class A:\n    def f(self):\n        self.low = 5\n        self.high = 99\n        self.on = True\n",
+        "class A:\n    def f(self):\n        self.low = 5\n        self.high = 99\n"
+        "        self.on = True\n",
     ),
     "makefile": (
         "makefile",
         "all: a.o\n\na.o: a.c\n\tcc -c a.c\n\nclean:\n\trm -f a.o\n",
-        "# ... existing code ...\na.o: a.c\n    cc -O2 -c a.c\n    size a.o\n# ... existing code ...\n",
+        "# ... existing code ...\na.o: a.c\n    cc -O2 -c a.c\n    size a.o\n"
+        "# ... existing code ...\n",
         "all: a.o\n\na.o: a.c\n\tcc -O2 -c a.c\n\tsize a.o\n\nclean:\n\trm -f a.o\n",
     ),
 }
@@ -294,13 +309,16 @@ HIDDEN = [
     ),
     (
         "python",
-        "def first(x):\n    rows = []\n    for row in x:\n        rows.append(row)\n    return rows\n\n\n"
+        "def first(x):\n    rows = []\n    for row in x:\n        rows.append(row)\n"
+        "    return rows\n\n\n"
         "def last(x):\n    return x\n",
         "def first(x):\n    # ... existing code ...\n\n\ndef middle(x):\n    rows = []\n"
         "    for row in x:\n        rows.insert(0, row)\n    return rows\n\n\ndef last(x):\n"
         "    # ... existing code ...\n",
-        "def first(x):\n    rows = []\n    for row in x:\n        rows.append(row)\n    return rows\n\n\n"
-        "def middle(x):\n    rows = []\n    for row in x:\n        rows.insert(0, row)\n    return rows\n"
+        "def first(x):\n    rows = []\n    for row in x:\n        rows.append(row)\n"
+        "    return rows\n\n\n"
+        "def middle(x):\n    rows = []\n    for row in x:\n        rows.insert(0, row)\n"
+        "    return rows\n"
         "\n\ndef last(x):\n    return x\n",
     ),
 ]
@@ -337,8 +355,10 @@ UNMENTIONED = [
         "python",
         "# Licence: free\nimport os\nimport sys\n\n\ndef f(x):\n    # why: slow disks\n    y = x\n"
         "    return y\n",
-        "# ... existing code ...\n\ndef f(x):\n    # why: slow disks\n    y = x + 1\n    return y\n",
-        "# Licence: free\nimport os\nimport sys\n\n\ndef f(x):\n    # why: slow disks\n    y = x + 1\n"
+        "# ... existing code ...\n\ndef f(x):\n    # why: slow disks\n    y = x + 1\n"
+        "    return y\n",
+        "# Licence: free\nimport os\nimport sys\n\n\ndef f(x):\n    # why: slow disks\n"
+        "    y = x + 1\n"
         "    return y\n",
     ),
     (

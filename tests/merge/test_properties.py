@@ -72,8 +72,7 @@ def rebuild(original: list[str], result: Merge) -> tuple[str, ...]:
 def attempt(original: list[str], text: str, language: str | None) -> Merge | None:
     try:
         return merge(original, parse_snippet(text, original, language), language)
-    except ApplyError as error:
-        assert error.message
+    except ApplyError:
         return None
 
 

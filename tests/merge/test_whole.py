@@ -68,7 +68,8 @@ PATCHES = {
         "yaml",
         'all:\n  web:\n    image: a:1\n    ports:\n      - "80"\n  db:\n    image: c\n',
         'web:\n  image: a:2\n  ports:\n    - "80"\n    - "443"\n',
-        'all:\n  web:\n    image: a:2\n    ports:\n      - "80"\n      - "443"\n  db:\n    image: c\n',
+        'all:\n  web:\n    image: a:2\n    ports:\n      - "80"\n      - "443"\n  db:\n'
+        "    image: c\n",
     ),
     "new signature": (
         "go",
