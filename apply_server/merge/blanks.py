@@ -39,11 +39,15 @@ def _absorb(segment: Placed, snippet: Lines, original: Lines) -> None:
     """Blank lines at the segment's end are the ones that the file has there."""
     rows = range(segment.first, segment.last)
     count = _run(reversed(rows), lambda row: not snippet.text[row] and row not in segment.matched)
+    absorbed = not snippet.text[rows[len(rows) - count - 1]] if count < len(rows) else False
     for row in rows[len(rows) - count :]:
         if segment.end < len(original) and not original.text[segment.end]:
             segment.matched[row] = segment.end
             segment.dropped.discard(row)
             segment.end += 1
+            absorbed = True
+        elif absorbed:
+            segment.dropped.add(row)
 
 
 def _drop_before_closer(segment: Placed, snippet: Lines, original: Lines) -> None:

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apply_server.merge.lines import TAB, width
+
+
+_UNITS = (2, 3, 4, 8)
+_RARE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,9 @@ def style_of(lines: Iterable[str], default: int = 4) -> Style:
         before = depth
     if tabs > spaces:
         return Style(True, TAB, True)
-    unit = steps.most_common(1)[0][0] if steps else default
-    return Style(False, unit if unit in (2, 3, 4, 8) else default, spaces > 0)
+    total = sum(steps.values())
+    usual = [step for step in _UNITS if steps[step] > _RARE * total]
+    return Style(False, usual[0] if usual else default, spaces > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,8 @@ def fit(pairs: Sequence[tuple[str, str]], source: Style, target: Style) -> Reind
         return Reindent(source, target, convert=True) if differ else same
     if any(_leading(ours) == _leading(theirs) for ours, theirs in indented):
         return same
+    if differ and target.tabs:
+        source = replace(source, unit=_unit_beside_tabs(indented, source.unit))
     votes: Counter[Reindent] = Counter()
     for ours, theirs in indented:
         shift = width(theirs) - width(ours)
@@ -93,11 +100,25 @@ def fit(pairs: Sequence[tuple[str, str]], source: Style, target: Style) -> Reind
         votes[Reindent(source, target, convert=True, shift=levels)] += 1
         if not differ:
             votes[Reindent(source, target, shift=shift)] += 1
+    by_level = Reindent(source, target, convert=True)
+    if differ and votes[by_level]:
+        return by_level
     most = max(votes.values())
     return min(
         (mapping for mapping, count in votes.items() if count == most),
         key=lambda mapping: (mapping.convert != differ, abs(mapping.shift)),
     )
+
+
+def _unit_beside_tabs(pairs: Sequence[tuple[str, str]], default: int) -> int:
+    """The spaces that stand for one tab, by the lines that both texts have."""
+    units: Counter[int] = Counter()
+    for ours, theirs in pairs:
+        tabs = width(theirs) // TAB
+        if tabs and width(ours) % tabs == 0:
+            units[width(ours) // tabs] += 1
+    known = [unit for unit, _ in units.most_common() if unit in _UNITS]
+    return known[0] if known else default
 
 
 def _leading(line: str) -> str:

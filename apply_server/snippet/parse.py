@@ -23,6 +23,7 @@ def parse_snippet(snippet: str, original_lines: Sequence[str], language: str | N
     edit with nothing in it, for one that is cut off and for one that changes several files.
     """
     lines = strip_fence(split_lines(snippet.removeprefix("\ufeff")), language)
+    lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     if not any(line.strip() for line in lines):
         raise InvalidRequest("The edit is empty. Hand over a snippet or an instruction.")
     if is_v4a(lines):
