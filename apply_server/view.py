@@ -45,6 +45,13 @@ class ModelView:
         """The lines with "\\n" between them, and at the end if the document's last line has one."""
         return "\n".join(self.lines) + ("\n" if self.lines and self._final_newline() else "")
 
+    def answer(self, lines: Sequence[str]) -> str:
+        """How a model that sees this view would write a document of `lines`."""
+        own = set(self.document.line_texts())
+        shown = [line.rstrip(_BLANKS) if line in own else line for line in lines]
+        kept = _without_blank_ends([line.removeprefix(self.indentation) for line in shown])
+        return "".join(f"{line}\n" for line in kept)
+
     def to_document(self, edit: LineEdit) -> LineEdit:
         """An edit of the view's lines as one of the document's: lines get the indentation back."""
         lines = tuple(self.indentation + line if line.strip(_BLANKS) else "" for line in edit.lines)

@@ -32,6 +32,16 @@ def step(sessions: Sequence[Session[SlotT]], target: TargetModel[SlotT]) -> list
     return taken
 
 
+def prefill(session: Session[SlotT], target: TargetModel[SlotT]) -> Iterator[int]:
+    """Compute the prompt; yields the tokens done after each chunk. Raises Cancelled between."""
+    started = session.clock()
+    for done in target.prefill(session.slot):
+        session.counters.prefill_s = session.clock() - started
+        yield done
+        session.check_cancelled()
+    session.counters.prefill_s = session.clock() - started
+
+
 def decode(session: Session[SlotT], target: TargetModel[SlotT]) -> Iterator[Step]:
     """Run one session to its end. The caller opens and closes the slot."""
     while session.finish is None:

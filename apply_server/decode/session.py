@@ -65,13 +65,17 @@ class Session(Generic[SlotT]):
     finish: Finish | None = None
     clock: Callable[[], float] = time.perf_counter
 
+    def check_cancelled(self) -> None:
+        """Raise Cancelled if the user asked for it."""
+        if self.cancel.is_set():
+            raise Cancelled("Cancelled. Nothing was changed.")
+
     def draft(self) -> Draft:
         """Ask the proposer, leaving room for the target's own token. Raises Cancelled.
 
         A draft over the limit is cut here, whoever made it: the slot holds no more than the limit.
         """
-        if self.cancel.is_set():
-            raise Cancelled("Cancelled. Nothing was changed.")
+        self.check_cancelled()
         started = self.clock()
         room = self.limit - len(self.output) - 1
         draft = self.proposer.propose(self.output, room).head(room)

@@ -6,20 +6,13 @@ remote machine look the same from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from apply_server.decode.draft import Draft
 
 SlotT = TypeVar("SlotT")
-
-Prefilled = Callable[[int, int], None]
-"""Called after each prefill chunk with (tokens done, tokens in all). It may raise to cancel."""
-
-
-def ignore_progress(done: int, total: int) -> None:
-    """A `Prefilled` for callers that don't watch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +34,18 @@ class TargetModel(Protocol[SlotT]):
         """Forward passes made by `verify` so far; prefill is counted apart."""
         ...
 
-    def open(
-        self, prompt: Sequence[int], room: int, prefilled: Prefilled = ignore_progress
-    ) -> SlotT:
-        """Prefill all but the last token of `prompt` and leave that one pending.
+    def open(self, prompt: Sequence[int], room: int) -> SlotT:
+        """Reserve memory for `prompt` and an output of at most `room` tokens.
 
-        So the first step is a step like any other. `room` is the output's limit, in tokens. Raises
-        DocumentTooLong where prompt and room don't fit; frees everything where `prefilled` raises.
+        Nothing is computed yet. Raises DocumentTooLong where the two don't fit.
+        """
+        ...
+
+    def prefill(self, slot: SlotT) -> Iterator[int]:
+        """Compute all but the prompt's last token and leave that one pending.
+
+        So the first step is a step like any other. Yields, after each chunk, how many tokens are
+        done; whoever stops listening stops the work.
         """
         ...
 

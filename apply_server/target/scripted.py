@@ -6,11 +6,11 @@ above it testable exactly. Must not know where the answer came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from apply_server.decode.draft import ROOT, Draft
-from apply_server.decode.target import Prefilled, Verdict, ignore_progress
+from apply_server.decode.target import Verdict
 
 Script = Callable[[Sequence[int]], Sequence[int]]
 """Prompt tokens → the answer's tokens, the end of sequence included where there is one."""
@@ -36,12 +36,13 @@ class ScriptedTarget:
     off_script: int = 0
     passes: int = field(default=0, init=False)
 
-    def open(
-        self, prompt: Sequence[int], room: int, prefilled: Prefilled = ignore_progress
-    ) -> ScriptedSlot:
+    def open(self, prompt: Sequence[int], room: int) -> ScriptedSlot:
         """Start at the beginning of the answer to `prompt`."""
-        prefilled(len(prompt), len(prompt))
         return ScriptedSlot(self.script(prompt))
+
+    def prefill(self, slot: ScriptedSlot) -> Iterator[int]:
+        """There is nothing to compute."""
+        return iter(())
 
     def verify(self, batch: Sequence[tuple[ScriptedSlot, Draft]]) -> list[Verdict]:
         """One pass for all, counted once."""

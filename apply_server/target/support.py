@@ -43,6 +43,8 @@ def check_rollback(model: Any, target: TransformersTarget) -> None:
 
     tokens = [3 + i for i in range(_PROBE_TOKENS)]
     slot = target.open(tokens[: _PROBE_TOKENS // 2], _PROBE_TOKENS)
+    for _ in target.prefill(slot):
+        pass
     target.verify([(slot, Draft.chain([1, 2, 1]))])  # rejected: must leave no trace
     for following in tokens[_PROBE_TOKENS // 2 :]:
         target.verify([(slot, Draft())])

@@ -7,17 +7,18 @@ not know proposers, text, or what an edit is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import NO_DRAFT, Draft
-from apply_server.decode.target import Prefilled, Verdict, ignore_progress
+from apply_server.decode.target import Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, support
 from apply_server.target.attention import Block
 from apply_server.target.kv_cache import KVCache
+from apply_server.target.packed_linear import pack_linears
 from apply_server.target.tree_mask import block_mask, depths
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ PREFILL_CHUNK = 128
 
 @dataclass(slots=True)
 class TransformersSlot:
-    """A sequence in the target: its cache, and the token that is chosen but not cached."""
+    """A sequence in the target: `prompt` is what prefill computes, `pending` what comes next."""
 
     cache: KVCache
+    prompt: tuple[int, ...]
     pending: int
 
 
@@ -73,7 +75,8 @@ class TransformersTarget:
             )
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(f"Could not load a model from {folder}: {error}") from error
-        model.to(support.resolve_device(device)).eval()
+        model.to(support.resolve_device(device)).eval().requires_grad_(False)
+        pack_linears(model)
         target = cls(model, support.context_length(config))
         support.check_rollback(model, target)
         target.passes = 0
@@ -89,24 +92,24 @@ class TransformersTarget:
         """The weights' type, as torch names it without its prefix."""
         return str(self.model.dtype).removeprefix("torch.")
 
-    def open(
-        self, prompt: Sequence[int], room: int, prefilled: Prefilled = ignore_progress
-    ) -> TransformersSlot:
-        """Prefill all but the prompt's last token, chunk by chunk."""
-        if len(prompt) + room > self.context:
+    def open(self, prompt: Sequence[int], room: int) -> TransformersSlot:
+        """Reserve a cache; the prompt's last token is pending, the others wait for prefill."""
+        needed = len(prompt) + room
+        if needed > self.context:
             raise DocumentTooLong(
-                f"Needs about {len(prompt) + room} tokens; the model's limit is {self.context}. "
+                f"Needs about {needed} tokens; the model's limit is {self.context}. "
                 "Nothing was changed.",
-                {"needed": len(prompt) + room, "limit": self.context},
+                {"needed": needed, "limit": self.context},
             )
-        cache = KVCache(len(prompt) + room)
-        head = prompt[:-1]
-        for start in range(0, len(head), PREFILL_CHUNK):
-            chunk = tuple(head[start : start + PREFILL_CHUNK])
-            self._forward([_Feed(cache, chunk, Draft.chain(chunk[1:]))], logits=1)
-            cache.keep(range(len(chunk)))
-            prefilled(start + len(chunk), len(head))
-        return TransformersSlot(cache, prompt[-1])
+        return TransformersSlot(KVCache(needed), tuple(prompt[:-1]), prompt[-1])
+
+    def prefill(self, slot: TransformersSlot) -> Iterator[int]:
+        """Chunk by chunk, so that cancelling never waits for the whole prompt."""
+        while rest := slot.prompt[slot.cache.length :]:
+            chunk = rest[:PREFILL_CHUNK]
+            self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]))], logits=1)
+            slot.cache.keep(range(len(chunk)))
+            yield slot.cache.length
 
     def verify(self, batch: Sequence[tuple[TransformersSlot, Draft]]) -> list[Verdict]:
         """One forward pass over all slots' pending tokens and drafts."""

@@ -1,0 +1,41 @@
+"""Settings as values, with one set of defaults for the command line, replay and the server.
+
+Must not know where a setting came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from apply_server.errors import InvalidRequest
+
+
+class Verify(StrEnum):
+    """When the model decides: for every edit, where the merge is in doubt, or for none."""
+
+    ALWAYS = "always"
+    WHEN_AMBIGUOUS = "whenAmbiguous"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """How edits are computed.
+
+    `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
+    `proposer` names the drafting ("none" = plain decoding); `max_new` caps the answer in tokens
+    (None = derived from the file); `verify` says when the model is asked at all. Raises InvalidRequest for values that can't work.
+    """
+
+    model: str
+    device: str = "auto"
+    dtype: str = "auto"
+    profile: str = ""
+    proposer: str = "auto"
+    max_new: int | None = None
+    verify: Verify = Verify.ALWAYS
+
+    def __post_init__(self) -> None:
+        if self.max_new is not None and self.max_new < 1:
+            raise InvalidRequest(f"The output limit must be at least 1 token, not {self.max_new}.")

@@ -1,0 +1,97 @@
+"""What an engine says while it works, and in the end.
+
+Must not know how the work is done: a local model and a remote server look the same from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from threading import Event
+from typing import Protocol
+
+from apply_server.edits import LineEdit
+from apply_server.request import EditRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilling:
+    """The prompt is being read: `done` of `total` tokens."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """The answer is being written: `share` of the file (0 to 1), with rates so far."""
+
+    share: float
+    tokens_per_s: float
+    acceptance_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one request cost. Times in seconds, prefill and decoding apart."""
+
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    target_passes: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    propose_s: float = 0.0
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """All emitted tokens over all target passes, prefill apart."""
+        return self.output_tokens / self.target_passes if self.target_passes else 0.0
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Accepted over drafted tokens; 0 where nothing was drafted."""
+        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else 0.0
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Decoding rate, prefill apart."""
+        return self.output_tokens / self.decode_s if self.decode_s else 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """All of it by name, for reports."""
+        return asdict(self) | {
+            "tokens_per_pass": round(self.tokens_per_pass, 3),
+            "acceptance_rate": round(self.acceptance_rate, 4),
+            "tokens_per_s": round(self.tokens_per_s, 2),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The result: `text` is the whole document's, `edits` the lines that differ.
+
+    `verified` tells whether a target decided every token (else the merge was taken as it is).
+    `output` holds the answer's tokens, for comparing runs.
+    """
+
+    edits: tuple[LineEdit, ...]
+    text: str
+    report: Report = Report()
+    verified: bool = True
+    output: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+EngineEvent = Prefilling | Decoding | Done
+
+
+class Engine(Protocol):
+    """Applies edits, one at a time."""
+
+    def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
+        """Events in the order above, `Done` last. Raises an ApplyError instead of a wrong result;
+        Cancelled within one target pass or prefill chunk of `cancel` being set.
+        """
+        ...

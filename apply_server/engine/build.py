@@ -1,0 +1,105 @@
+"""Configuration → engine: the only place that names implementations."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from apply_server import models
+from apply_server.chat_template import ChatTemplate
+from apply_server.config import EngineConfig
+from apply_server.decode.draft import Proposer
+from apply_server.decode.speedup import CostTable
+from apply_server.document import Document
+from apply_server.engine.base import Engine
+from apply_server.engine.local import LocalEngine, Model, task_of
+from apply_server.engine.merging import PolicyEngine
+from apply_server.errors import ModelUnavailable
+from apply_server.prompt import PROFILES, answer_text
+from apply_server.propose.build import DraftSources, build_proposer
+from apply_server.request import EditRequest
+from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
+from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
+from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
+from apply_server.view import ModelView
+
+# Relative cost of drafting until the model's own table is measured: a processor on which prefill
+# runs fifteen times as fast as decoding.
+DEFAULT_COST = CostTable.synthetic(15.0)
+_SCRIPTED_PROFILE = "chat"
+_PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
+
+
+def build_engine(config: EngineConfig, report: models.Report) -> Engine:
+    """The engine that users get. The model is fetched and loaded when an edit first needs it."""
+
+    @functools.cache
+    def local() -> Engine:
+        return model_engine(load_model(config, report), config)
+
+    return PolicyEngine(config.verify, local)
+
+
+def load_model(config: EngineConfig, report: models.Report) -> Model[TransformersSlot]:
+    """Fetch what is missing and load the weights. Raises ModelUnavailable."""
+    files = models.resolve(config.model, report)
+    return Model(
+        TransformersTarget.load(files.folder, config.device, config.dtype),
+        HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model),
+        ChatTemplate.load(files.folder),
+        config.profile or files.profile,
+        end_of_sequence(files.folder),
+    )
+
+
+def model_engine(
+    model: Model[TransformersSlot], config: EngineConfig
+) -> LocalEngine[TransformersSlot]:
+    """An engine over weights that are loaded already."""
+    return LocalEngine(model, _proposers(config), config.max_new)
+
+
+def scripted_engine(
+    tokenizer: Tokenizer, request: EditRequest, expected: Document, config: EngineConfig
+) -> LocalEngine[ScriptedSlot]:
+    """An engine whose model is known to answer with `expected`: drafting without weights."""
+    view = ModelView.of(request.document)
+    closing = PROFILES[_SCRIPTED_PROFILE](task_of(request, view)).closing
+    answer = tokenizer.encode(answer_text(view.answer(expected.line_texts()), closing))
+    target = ScriptedTarget(lambda prompt: answer)
+    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset())
+    return LocalEngine(model, _proposers(config), config.max_new)
+
+
+def choose_tokenizer(name: str | None) -> Tokenizer:
+    """For scripted runs: `name` is a model, "words" the built-in one.
+
+    None: the default model's if it has been fetched, else the built-in one. Never fetches; raises
+    ModelUnavailable for a model that isn't there.
+    """
+    if name == WordTokenizer.name:
+        return WordTokenizer()
+    path = models.tokenizer_path(name or models.DEFAULT_MODEL)
+    if path is not None:
+        return HuggingFaceTokenizer(path, name or models.DEFAULT_MODEL)
+    if name is None:
+        return WordTokenizer()
+    raise ModelUnavailable(
+        f"The tokenizer of {name} is not here yet: `apply-server models pull {name}` fetches it."
+    )
+
+
+def end_of_sequence(folder: Path) -> frozenset[int]:
+    """The ids that end an answer, from the model's generation or plain configuration."""
+    for name in ("generation_config.json", "config.json"):
+        path = folder / name
+        found = json.loads(path.read_text("utf-8")).get("eos_token_id") if path.is_file() else None
+        if found is not None:
+            return frozenset(found if isinstance(found, list) else [found])
+    return frozenset()
+
+
+def _proposers(config: EngineConfig) -> Callable[[DraftSources], Proposer]:
+    return lambda sources: build_proposer(sources, DEFAULT_COST, config.proposer)

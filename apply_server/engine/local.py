@@ -1,0 +1,133 @@
+"""The engine over a target in this process: prompt, decode, read the answer, edit the document.
+
+Must not know which target it is, nor editors, terminals or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from threading import Event
+from typing import Generic, TypeVar
+
+from apply_server.chat_template import ChatTemplate
+from apply_server.decode.draft import Proposer
+from apply_server.decode.loop import decode, prefill
+from apply_server.decode.session import Counters, Finish, Session
+from apply_server.decode.target import TargetModel
+from apply_server.document import split_lines
+from apply_server.edits import rewrite
+from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Report
+from apply_server.engine.merging import predict
+from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
+from apply_server.languages import language_of
+from apply_server.prompt import Answer, Prompt, Task, answer_text, build_prompt
+from apply_server.propose.build import DraftSources
+from apply_server.request import EditRequest
+from apply_server.tokens import Tokenizer
+from apply_server.view import ModelView
+
+SlotT = TypeVar("SlotT")
+
+
+@dataclass(frozen=True, slots=True)
+class Model(Generic[SlotT]):
+    """A target with everything that speaks its language."""
+
+    target: TargetModel[SlotT]
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    profile: str
+    eos: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine(Generic[SlotT]):
+    """See Engine. `max_new` caps the answer; None derives the cap from file and edit."""
+
+    model: Model[SlotT]
+    proposer: Callable[[DraftSources], Proposer]
+    max_new: int | None = None
+
+    def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
+        """See Engine.run."""
+        view = ModelView.of(request.document)
+        prompt = self._prompt(request, view)
+        answer = Answer(self.model.tokenizer.stream(), prompt.end, self.model.eos)
+        limit = self._limit(prompt)
+        slot = self.model.target.open(prompt.tokens, limit)
+        try:
+            proposer = self.proposer(self._sources(request, view, prompt))
+            counters = Counters(prompt_tokens=len(prompt.tokens))
+            session = Session(slot, proposer, answer, limit, cancel, counters)
+            for done in prefill(session, self.model.target):
+                yield Prefilling(done, len(prompt.tokens))
+            for _ in decode(session, self.model.target):
+                yield _progress(session, len(prompt.source))
+        finally:
+            self.model.target.close(slot)
+        _check_complete(answer, session)
+        edits, text = rewrite(request.document, view.restore(answer.text))
+        yield Done(edits, text, _report(session.counters), output=tuple(session.output))
+
+    def _prompt(self, request: EditRequest, view: ModelView) -> Prompt:
+        task = task_of(request, view)
+        return build_prompt(task, self.model.profile, self.model.tokenizer, self.model.template)
+
+    def _sources(self, request: EditRequest, view: ModelView, prompt: Prompt) -> DraftSources:
+        """What the answer is likely to be copied from, the merge's prediction first."""
+        try:
+            predicted = view.answer(predict(request).lines)
+        except ApplyError:
+            return DraftSources(prompt.source, prompt.snippet)
+        merged = self.model.tokenizer.encode(answer_text(predicted, prompt.closing))
+        return DraftSources(prompt.source, prompt.snippet, merged)
+
+    def _limit(self, prompt: Prompt) -> int:
+        """The most tokens an honest answer needs: the file, the edit twice, and room to spare."""
+        needed = len(prompt.source)
+        if self.max_new is None:
+            return needed + needed // 4 + 2 * len(prompt.snippet) + 256
+        if self.max_new < needed:
+            raise DocumentTooLong(
+                f"Needs about {needed} tokens; limit is {self.max_new}. Nothing was changed.",
+                {"needed": needed, "limit": self.max_new},
+            )
+        return self.max_new
+
+
+def task_of(request: EditRequest, view: ModelView) -> Task:
+    """The request as a prompt says it."""
+    return Task(
+        name=request.name,
+        language=request.language or language_of(request.name),
+        original=view.text,
+        instruction=request.instruction,
+        snippet="\n".join(line.text for line in split_lines(request.snippet)),
+    )
+
+
+def _check_complete(answer: Answer, session: Session[SlotT]) -> None:
+    if answer.closed:
+        return
+    reason = (
+        f"reached its limit of {session.limit} tokens"
+        if session.finish is Finish.LIMIT
+        else "stopped"
+    )
+    raise TruncatedOutput(
+        f"The model {reason} before the end of the file. Nothing was changed; try again with a "
+        "clearer or smaller edit.",
+        {"output_tokens": session.counters.output_tokens},
+    )
+
+
+def _progress(session: Session[SlotT], expected: int) -> Decoding:
+    counters = session.counters
+    report = _report(counters)
+    share = min(1.0, counters.output_tokens / max(1, expected))
+    return Decoding(share, report.tokens_per_s, report.acceptance_rate)
+
+
+def _report(counters: Counters) -> Report:
+    return Report(**asdict(counters))

@@ -1,0 +1,67 @@
+"""The engine without a model, and the policy that says when a model is asked.
+
+Must not know which model that would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Event
+
+from apply_server.config import Verify
+from apply_server.edits import rewrite
+from apply_server.engine.base import Done, Engine, EngineEvent
+from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
+from apply_server.languages import language_of
+from apply_server.merge import Merge, merge
+from apply_server.request import EditRequest
+from apply_server.snippet import parse_snippet
+
+
+def predict(request: EditRequest) -> Merge:
+    """The deterministic splice of the request's snippet into its document.
+
+    Raises AmbiguousTarget or AnchorNotFound where there is no one place for it, and InvalidRequest
+    where there is no snippet.
+    """
+    if not request.snippet.strip():
+        raise InvalidRequest(
+            "An instruction needs the model: leave out `--verify never`, or give a snippet."
+        )
+    lines = request.document.line_texts()
+    language = request.language or language_of(request.name)
+    return merge(lines, parse_snippet(request.snippet, lines, language), language)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEngine:
+    """Asks `model` as `verify` says; loads it only then."""
+
+    verify: Verify
+    model: Callable[[], Engine]
+
+    def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
+        """See Engine.run."""
+        done = self._merged(request)
+        if done is None:
+            yield from self.model().run(request, cancel)
+        else:
+            yield done
+
+    def _merged(self, request: EditRequest) -> Done | None:
+        """The merge where it may stand unverified; None where the model is to decide."""
+        if self.verify is Verify.ALWAYS:
+            return None
+        if self.verify is Verify.NEVER:
+            return _spliced(request, predict(request))
+        try:
+            merged = predict(request)
+        except (AmbiguousTarget, AnchorNotFound, InvalidRequest):
+            return None
+        return _spliced(request, merged) if merged.unambiguous else None
+
+
+def _spliced(request: EditRequest, merged: Merge) -> Done:
+    edits, text = rewrite(request.document, "\n".join(merged.lines))
+    return Done(edits, text, verified=False, warnings=merged.warnings)

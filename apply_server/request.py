@@ -1,0 +1,30 @@
+"""What a user asks for, as one value. Must not know how it will be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apply_server.document import Document
+from apply_server.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """An edit of one document: an instruction, a snippet, or both.
+
+    `name` is the file's name as the user knows it (for the prompt and for messages), `language` the
+    editor's language id or a fixture's; None means that the name tells. Raises InvalidRequest where
+    there is nothing to do.
+    """
+
+    document: Document
+    name: str
+    instruction: str = ""
+    snippet: str = ""
+    language: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.instruction.strip() and not self.snippet.strip():
+            raise InvalidRequest(
+                "There is nothing to apply: give an instruction, a snippet, or both."
+            )

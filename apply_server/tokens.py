@@ -1,0 +1,147 @@
+"""Text to tokens and back: the tokenizer protocol and its two implementations.
+
+Must not know prompts, models or edits. File text is always tokenised with special tokens switched
+off, so a literal `<|im_end|>` in a file is text like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from apply_server.errors import ModelUnavailable
+
+
+class TextStream(Protocol):
+    """Tokens in, text out, never half a character."""
+
+    def push(self, token: int) -> str:
+        """The text that this token completes; "" while a character is still incomplete."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """What prompts and reports need of a tokenizer."""
+
+    @property
+    def name(self) -> str:
+        """For reports: which tokenizer the counts belong to."""
+        ...
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Tokens of plain text; special tokens' spellings are text."""
+        ...
+
+    def encode_markup(self, text: str) -> tuple[int, ...]:
+        """Tokens of a template's own text, in which special tokens mean what they say."""
+        ...
+
+    def stream(self) -> TextStream:
+        """A fresh incremental decoder."""
+        ...
+
+
+class HuggingFaceTokenizer:
+    """A `tokenizer.json`, read by the tokenizers library alone (no torch, no transformers)."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        from tokenizers import Tokenizer as Backend
+
+        try:
+            self._plain = Backend.from_file(str(path))
+            self._markup = Backend.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception
+            raise ModelUnavailable(f"Could not read the tokenizer {path}: {error}") from error
+        self.name = name
+        self._plain.encode_special_tokens = True
+        for backend in (self._plain, self._markup):
+            _keep_code_points(backend)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """See Tokenizer.encode."""
+        return tuple(self._plain.encode(text, add_special_tokens=False).ids)
+
+    def encode_markup(self, text: str) -> tuple[int, ...]:
+        """See Tokenizer.encode_markup."""
+        return tuple(self._markup.encode(text, add_special_tokens=False).ids)
+
+    def stream(self) -> TextStream:
+        """See Tokenizer.stream."""
+        return _BackendStream(self._plain)
+
+
+class WordTokenizer:
+    """A built-in stand-in for measuring drafts before any model has been fetched.
+
+    Pieces are words with the space before them, digits, punctuation and runs of space, close to how
+    code models split; their numbers are handed out as they turn up.
+    """
+
+    name = "words"
+    _PIECE = re.compile(r"[ ]?[^\W\d_]+|\d|_+|[^\S\n]+(?=\S)|\s*\n+|[^\S\n]+|[^\w\s]{1,3}")
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._pieces: list[str] = []
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """See Tokenizer.encode."""
+        return tuple(self._id(piece) for piece in self._split(text))
+
+    def encode_markup(self, text: str) -> tuple[int, ...]:
+        """There are no special tokens here."""
+        return self.encode(text)
+
+    def stream(self) -> TextStream:
+        """See Tokenizer.stream."""
+        return _PieceStream(self._pieces)
+
+    def _split(self, text: str) -> list[str]:
+        pieces: list[str] = []
+        at = 0
+        for match in self._PIECE.finditer(text):
+            pieces += text[at : match.start()]  # what no rule names goes in one by one
+            pieces.append(match[0])
+            at = match.end()
+        return [*pieces, *text[at:]]
+
+    def _id(self, piece: str) -> int:
+        known = self._ids.get(piece)
+        if known is None:
+            known = self._ids[piece] = len(self._pieces)
+            self._pieces.append(piece)
+        return known
+
+
+class _PieceStream:
+    def __init__(self, pieces: Sequence[str]) -> None:
+        self._pieces = pieces
+
+    def push(self, token: int) -> str:
+        return self._pieces[token]
+
+
+class _BackendStream:
+    def __init__(self, backend: Any) -> None:
+        from tokenizers.decoders import DecodeStream
+
+        self._backend = backend
+        self._stream = DecodeStream(skip_special_tokens=False)
+
+    def push(self, token: int) -> str:
+        text: str | None = self._stream.step(self._backend, token)
+        return text or ""
+
+
+def _keep_code_points(backend: Any) -> None:
+    """Switch Unicode normalisation off: a copied line must keep its code points.
+
+    Qwen's tokenizer composes (NFC), so a decomposed accent in a file would never come back as it
+    was. Normalisers that belong to the vocabulary (SentencePiece's space marks) stay.
+    """
+    kind = json.loads(backend.to_str()).get("normalizer") or {}
+    if kind.get("type") in {"NFC", "NFD", "NFKC", "NFKD"}:
+        backend.normalizer = None
