@@ -12,7 +12,6 @@ from apply_server.merge.lines import Lines
 from apply_server.merge.splice import Splice
 from apply_server.merge.structure import Scope
 
-
 _NEXT = 3
 
 

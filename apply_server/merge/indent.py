@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from apply_server.merge.lines import TAB, width
 
-
 _UNITS = (2, 3, 4, 8)
 _RARE = 0.15
 
@@ -117,6 +116,8 @@ def _unit_beside_tabs(pairs: Sequence[tuple[str, str]], default: int) -> int:
         tabs = width(theirs) // TAB
         if tabs and width(ours) % tabs == 0:
             units[width(ours) // tabs] += 1
+    if units[default]:
+        return default
     known = [unit for unit, _ in units.most_common() if unit in _UNITS]
     return known[0] if known else default
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from apply_server.merge.lines import Lines, is_closer
 
-
 _INTRODUCES = re.compile(r"#(?!#)|//|/\*|\*|--|;|@|\[")
 
 
