@@ -14,19 +14,20 @@ from apply_server.decode.draft import Proposer
 from apply_server.decode.speedup import CostTable
 from apply_server.document import Document
 from apply_server.engine.base import Engine
+from apply_server.engine.cost import cost_table
 from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
-from apply_server.errors import ModelUnavailable
+from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import DraftSources, build_proposer
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
+from apply_server.target.support import DTYPES
 from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
 from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
 from apply_server.view import ModelView
 
-# Relative cost of drafting until the model's own table is measured: a processor on which prefill
-# runs fifteen times as fast as decoding.
+# For scripted runs: a processor on which prefill runs fifteen times as fast as decoding.
 DEFAULT_COST = CostTable.synthetic(15.0)
 _SCRIPTED_PROFILE = "chat"
 _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
@@ -34,6 +35,8 @@ _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfo
 
 def build_engine(config: EngineConfig, report: models.Report) -> Engine:
     """The engine that users get. The model is fetched and loaded when an edit first needs it."""
+
+    _check_names(config)
 
     @functools.cache
     def local() -> Engine:
@@ -43,14 +46,24 @@ def build_engine(config: EngineConfig, report: models.Report) -> Engine:
 
 
 def load_model(config: EngineConfig, report: models.Report) -> Model[TransformersSlot]:
-    """Fetch what is missing and load the weights. Raises ModelUnavailable."""
+    """Fetch what is missing and load the weights; last, as they take longest.
+
+    Raises ModelUnavailable, and InvalidRequest for an unknown profile or number type.
+    """
+    _check_names(config)
     files = models.resolve(config.model, report)
+    tokenizer = HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model)
+    template = ChatTemplate.load(files.folder)
+    eos = end_of_sequence(files.folder)
+    report.notice("Loading the model …")
+    target = _load_target(files.folder, config)
     return Model(
-        TransformersTarget.load(files.folder, config.device, config.dtype),
-        HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model),
-        ChatTemplate.load(files.folder),
+        target,
+        tokenizer,
+        template,
         config.profile or files.profile,
-        end_of_sequence(files.folder),
+        eos,
+        cost_table(target, files.folder, models.model_store().cache.root / "costs"),
     )
 
 
@@ -69,7 +82,7 @@ def scripted_engine(
     closing = PROFILES[_SCRIPTED_PROFILE](task_of(request, view)).closing
     answer = tokenizer.encode(answer_text(view.answer(expected.line_texts()), closing))
     target = ScriptedTarget(lambda prompt: answer)
-    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset())
+    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), DEFAULT_COST)
     return LocalEngine(model, _proposers(config), config.max_new)
 
 
@@ -101,5 +114,25 @@ def end_of_sequence(folder: Path) -> frozenset[int]:
     return frozenset()
 
 
-def _proposers(config: EngineConfig) -> Callable[[DraftSources], Proposer]:
-    return lambda sources: build_proposer(sources, DEFAULT_COST, config.proposer)
+def _check_names(config: EngineConfig) -> None:
+    """Before anything is fetched. Raises InvalidRequest."""
+    for what, name, known in (
+        ("prompt profile", config.profile, ("", *PROFILES)),
+        ("number type", config.dtype, DTYPES),
+    ):
+        if name not in known:
+            choices = ", ".join(filter(None, known))
+            raise InvalidRequest(f"Unknown {what} {name!r}. Choose one of {choices}.")
+
+
+def _load_target(folder: Path, config: EngineConfig) -> TransformersTarget:
+    try:
+        return TransformersTarget.load(folder, config.device, config.dtype)
+    except (RuntimeError, AssertionError) as error:  # torch's for a device that isn't there
+        raise ModelUnavailable(
+            f"Could not load {config.model} on the device {config.device!r}: {error}"
+        ) from error
+
+
+def _proposers(config: EngineConfig) -> Callable[[DraftSources, CostTable], Proposer]:
+    return lambda sources, cost: build_proposer(sources, cost, config.proposer)

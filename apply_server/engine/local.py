@@ -14,6 +14,7 @@ from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Proposer
 from apply_server.decode.loop import decode, prefill
 from apply_server.decode.session import Counters, Finish, Session
+from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
 from apply_server.document import split_lines
 from apply_server.edits import rewrite
@@ -32,13 +33,14 @@ SlotT = TypeVar("SlotT")
 
 @dataclass(frozen=True, slots=True)
 class Model(Generic[SlotT]):
-    """A target with everything that speaks its language."""
+    """A target with everything that speaks its language; `cost` is what its passes cost here."""
 
     target: TargetModel[SlotT]
     tokenizer: Tokenizer
     template: ChatTemplate
     profile: str
     eos: frozenset[int]
+    cost: CostTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class LocalEngine(Generic[SlotT]):
     """See Engine. `max_new` caps the answer; None derives the cap from file and edit."""
 
     model: Model[SlotT]
-    proposer: Callable[[DraftSources], Proposer]
+    proposer: Callable[[DraftSources, CostTable], Proposer]
     max_new: int | None = None
 
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
@@ -57,7 +59,7 @@ class LocalEngine(Generic[SlotT]):
         limit = self._limit(prompt)
         slot = self.model.target.open(prompt.tokens, limit)
         try:
-            proposer = self.proposer(self._sources(request, view, prompt))
+            proposer = self.proposer(self._sources(request, view, prompt), self.model.cost)
             counters = Counters(prompt_tokens=len(prompt.tokens))
             session = Session(slot, proposer, answer, limit, cancel, counters)
             for done in prefill(session, self.model.target):
@@ -66,7 +68,7 @@ class LocalEngine(Generic[SlotT]):
                 yield _progress(session, len(prompt.source))
         finally:
             self.model.target.close(slot)
-        _check_complete(answer, session)
+        _check_complete(answer, session, view)
         edits, text = rewrite(request.document, view.restore(answer.text))
         yield Done(edits, text, _report(session.counters), output=tuple(session.output))
 
@@ -107,17 +109,16 @@ def task_of(request: EditRequest, view: ModelView) -> Task:
     )
 
 
-def _check_complete(answer: Answer, session: Session[SlotT]) -> None:
-    if answer.closed:
+def _check_complete(answer: Answer, session: Session[SlotT], view: ModelView) -> None:
+    if answer.closed and (answer.text.strip() or not view.lines):
         return
-    reason = (
-        f"reached its limit of {session.limit} tokens"
-        if session.finish is Finish.LIMIT
-        else "stopped"
-    )
+    reason = "stopped before the end of the file"
+    if answer.closed:
+        reason = "answered with an empty file"
+    elif session.finish is Finish.LIMIT:
+        reason = f"reached its limit of {session.limit} tokens before the end of the file"
     raise TruncatedOutput(
-        f"The model {reason} before the end of the file. Nothing was changed; try again with a "
-        "clearer or smaller edit.",
+        f"The model {reason}. Nothing was changed; try again with a clearer or smaller edit.",
         {"output_tokens": session.counters.output_tokens},
     )
 

@@ -63,7 +63,9 @@ class TransformersTarget:
         natively and float32 elsewhere.
         """
         from transformers import AutoConfig, AutoModelForCausalLM
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()
         attention.register()
         try:
             config = AutoConfig.from_pretrained(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apply_server.decode.draft import Proposer
-from apply_server.decode.loop import decode
+from apply_server.decode.loop import decode, prefill
 from apply_server.decode.session import Session
 from apply_server.decode.target import TargetModel
 
@@ -20,6 +20,14 @@ class StopAt:
         return token in self.tokens
 
 
+def open_slot(target: TargetModel, prompt: Sequence[int], room: int):  # type: ignore[type-arg, no-untyped-def]
+    """A slot with its prompt computed."""
+    slot = target.open(prompt, room)
+    for _ in target.prefill(slot):
+        pass
+    return slot
+
+
 def run(
     target: TargetModel,  # type: ignore[type-arg]
     prompt: Sequence[int],
@@ -31,6 +39,8 @@ def run(
     slot = target.open(prompt, limit)
     session = Session(slot, proposer, stop or StopAt(), limit)
     try:
+        for _ in prefill(session, target):
+            pass
         for _ in decode(session, target):
             pass
     finally:

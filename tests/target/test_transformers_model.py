@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from apply_server.decode.draft import Draft, NoDraft
-from apply_server.decode.loop import step
+from apply_server.decode.loop import prefill, step
 from apply_server.decode.session import Session
 from apply_server.errors import Cancelled, DocumentTooLong, ModelUnavailable
 from apply_server.target import support
 from apply_server.target.transformers_model import PREFILL_CHUNK, TransformersTarget
 from tests.conftest import TINY_VOCABULARY, tiny_model
 from tests.decode.proposers import AlwaysWrong, Hostile, Oracle
-from tests.decode.running import StopAt, run
+from tests.decode.running import StopAt, open_slot, run
 
 prompts = st.lists(st.integers(0, TINY_VOCABULARY - 1), min_size=1, max_size=30)
 seeds = st.integers(0, 10_000)
@@ -64,11 +64,11 @@ def test_the_cache_after_commit_equals_a_fresh_prefill(
     tiny_target: TransformersTarget, prompt: list[int], seed: int
 ) -> None:
     answer = plain_greedy(tiny_target, prompt, 12)
-    slot = tiny_target.open(prompt, 12)
+    slot = open_slot(tiny_target, prompt, 12)
     session = Session(slot, Hostile(seed, TINY_VOCABULARY, answer), StopAt(), 12)
     while session.finish is None:
         step([session], tiny_target)
-        fresh = tiny_target.open([*prompt, *session.output], 12)
+        fresh = open_slot(tiny_target, [*prompt, *session.output], 12)
         assert slot.cache.length == fresh.cache.length
         torch.testing.assert_close(
             tiny_target.logits_after(slot), tiny_target.logits_after(fresh), rtol=1e-4, atol=1e-4
@@ -81,7 +81,7 @@ def test_a_tree_paths_choices_equal_that_path_alone(
     tiny_target: TransformersTarget, prompt: list[int], seed: int
 ) -> None:
     draft = Hostile(seed, TINY_VOCABULARY).propose([], 9)
-    slot = tiny_target.open(prompt, 12)
+    slot = open_slot(tiny_target, prompt, 12)
     whole = tiny_target.verify([(slot, draft)])[0]
     for node in range(len(draft)):
         path = [node]
@@ -99,7 +99,7 @@ def test_a_ragged_batch_equals_its_members_alone(
     alone = [run(tiny_target, prompt, NoDraft(), 10).output for prompt, _ in batch]
     sessions = [
         Session(
-            tiny_target.open(prompt, 10),
+            open_slot(tiny_target, prompt, 10),
             Hostile(seed, TINY_VOCABULARY, answer),
             StopAt(),
             10,
@@ -122,18 +122,14 @@ def test_a_long_block_takes_the_other_kernel_and_agrees(tiny_target: Transformer
 
 
 def test_prefill_stops_between_chunks_when_cancelled(tiny_target: TransformersTarget) -> None:
-    cancel = Event()
-    seen: list[tuple[int, int]] = []
-
-    def prefilled(done: int, total: int) -> None:
-        seen.append((done, total))
-        cancel.set()
-        if cancel.is_set():
-            raise Cancelled("stop")
-
+    slot = tiny_target.open([1] * (3 * PREFILL_CHUNK), 10)
+    session = Session(slot, NoDraft(), StopAt(), 10, Event())
+    chunks = prefill(session, tiny_target)
+    assert next(chunks) == PREFILL_CHUNK
+    session.cancel.set()
     with pytest.raises(Cancelled):
-        tiny_target.open([1] * (3 * PREFILL_CHUNK), 10, prefilled)
-    assert seen == [(PREFILL_CHUNK, 3 * PREFILL_CHUNK - 1)]
+        next(chunks)
+    assert slot.cache.length == PREFILL_CHUNK
 
 
 def test_a_prompt_beyond_the_context_is_refused_with_both_numbers(
