@@ -49,22 +49,33 @@ class ChatTemplate:
         """(what comes before the user's message, what comes between it and the answer).
 
         The system message is part of the first; a template without a system role gets it at the
-        head of the user's message. Raises ModelUnavailable for a template that loses the message.
+        head of the user's message. Raises ModelUnavailable for a template that fails or loses the
+        message.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": _USER}]
         try:
             text = self._render(messages)
         except Exception:  # templates raise whatever they like for a role they don't know
-            text = self._render([{"role": "user", "content": f"{system}\n\n{_USER}"}])
+            text = ""
+        if system not in text:  # others skip such a role without a word
+            text = self._render_or_refuse([{"role": "user", "content": f"{system}\n\n{_USER}"}])
         before, found, between = text.partition(_USER)
         if not found:
             raise ModelUnavailable("The model's chat template drops the user's message.")
         return before, between
 
+    def _render_or_refuse(self, messages: list[dict[str, str]]) -> str:
+        try:
+            return self._render(messages)
+        except Exception as error:
+            raise ModelUnavailable(f"The model's chat template fails: {error}") from error
+
     def _render(self, messages: list[dict[str, str]]) -> str:
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
         environment.globals["raise_exception"] = _raise
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         template = environment.from_string(self.source)
@@ -78,5 +89,8 @@ def _raise(message: str) -> None:
 def _read_json(path: Path) -> dict[str, object]:
     if not path.is_file():
         return {}
-    content = json.loads(path.read_text("utf-8"))
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise ModelUnavailable(f"{path} is not valid JSON: {error}") from error
     return content if isinstance(content, dict) else {}

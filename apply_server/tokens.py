@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 from apply_server.errors import ModelUnavailable
 
+_UNICODE_FORMS = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
+
 
 class TextStream(Protocol):
     """Tokens in, text out, never half a character."""
@@ -51,14 +53,13 @@ class HuggingFaceTokenizer:
         from tokenizers import Tokenizer as Backend
 
         try:
-            self._plain = Backend.from_file(str(path))
-            self._markup = Backend.from_file(str(path))
+            rules = json.dumps(_lossless(json.loads(path.read_text("utf-8"))))
+            self._plain = Backend.from_str(rules)
+            self._markup = Backend.from_str(rules)
         except Exception as error:  # the library raises bare Exception
             raise ModelUnavailable(f"Could not read the tokenizer {path}: {error}") from error
         self.name = name
         self._plain.encode_special_tokens = True
-        for backend in (self._plain, self._markup):
-            _keep_code_points(backend)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """See Tokenizer.encode."""
@@ -136,12 +137,24 @@ class _BackendStream:
         return text or ""
 
 
-def _keep_code_points(backend: Any) -> None:
-    """Switch Unicode normalisation off: a copied line must keep its code points.
+def _lossless(rules: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer's rules without those that lose text: a copied line must come back as it was.
 
-    Qwen's tokenizer composes (NFC), so a decomposed accent in a file would never come back as it
-    was. Normalisers that belong to the vocabulary (SentencePiece's space marks) stay.
+    Qwen's composes (NFC), so a decomposed accent in a file would change; others cut or fill up to
+    the length they were trained with. Normalisers that belong to the vocabulary (SentencePiece's
+    space marks) stay.
     """
-    kind = json.loads(backend.to_str()).get("normalizer") or {}
-    if kind.get("type") in {"NFC", "NFD", "NFKC", "NFKD"}:
-        backend.normalizer = None
+    return rules | {
+        "normalizer": _without_unicode_forms(rules.get("normalizer")),
+        "truncation": None,
+        "padding": None,
+    }
+
+
+def _without_unicode_forms(normalizer: dict[str, Any] | None) -> dict[str, Any] | None:
+    if normalizer is None or normalizer["type"] in _UNICODE_FORMS:
+        return None
+    if normalizer["type"] != "Sequence":
+        return normalizer
+    kept = [part for part in map(_without_unicode_forms, normalizer["normalizers"]) if part]
+    return normalizer | {"normalizers": kept}
