@@ -54,7 +54,7 @@ class PolicyEngine:
         if self.verify is Verify.ALWAYS:
             return None
         if self.verify is Verify.NEVER:
-            return _spliced(request, predict(request))
+            return _spliced(request, _sure(predict(request)))
         try:
             merged = predict(request)
         except (AmbiguousTarget, AnchorNotFound, InvalidRequest):
@@ -62,6 +62,20 @@ class PolicyEngine:
         return _spliced(request, merged) if merged.unambiguous else None
 
 
+def _sure(merged: Merge) -> Merge:
+    """The merge, unless its place or meaning is in doubt; then AmbiguousTarget."""
+    if merged.unambiguous:
+        return merged
+    least = min((hunk.confidence for hunk in merged.hunks), default=0.0)
+    lines = [hunk.start + 1 for hunk in merged.hunks if hunk.confidence == least]
+    reasons = " ".join(merged.warnings) or "The snippet fits the file in more than one way."
+    raise AmbiguousTarget(
+        f"{reasons} Nothing was changed; give the lines around the change, or let the model decide "
+        "(--verify whenAmbiguous).",
+        {"lines": lines},
+    )
+
+
 def _spliced(request: EditRequest, merged: Merge) -> Done:
-    edits, text = rewrite(request.document, "\n".join(merged.lines))
+    edits, text = rewrite(request.document, "".join(f"{line}\n" for line in merged.lines))
     return Done(edits, text, verified=False, warnings=merged.warnings)
