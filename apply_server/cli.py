@@ -6,15 +6,18 @@ Results go to stdout, progress and messages to stderr. Must not know how anythin
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
 import textwrap
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import TextIO
 
 from apply_server import __version__, models, terminal
 from apply_server.config import EngineConfig, Verify
@@ -22,7 +25,7 @@ from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine import build
 from apply_server.engine.base import Done, Engine
-from apply_server.errors import INTERRUPTED, ApplyError, InvalidRequest
+from apply_server.errors import FAILED, ApplyError, Cancelled, InvalidRequest
 from apply_server.files import read_document, write_text
 from apply_server.replay.cases import load_cases
 from apply_server.replay.report import as_json, summarise
@@ -48,19 +51,41 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    _accept_any_text(sys.stdout, sys.stderr)
     options = _parser().parse_args(arguments)
     try:
-        run: Callable[[argparse.Namespace], int] = options.run
-        return run(options)
-    except ApplyError as error:
-        return _fail(error, as_json=getattr(options, "json", None) is True)
-    except KeyboardInterrupt:
-        print("Interrupted. Nothing was written.", file=sys.stderr)
-        return INTERRUPTED
+        status = _run(options)
+        sys.stdout.flush()  # here, as a reader that went away must not become a traceback at exit
+        return status
     except BrokenPipeError:
         # The reader went away (`| head`); a second complaint at exit would help nobody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    as_json = getattr(options, "json", None) is True
+    try:
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
+    except ApplyError as error:
+        return _fail(error, as_json)
+    except KeyboardInterrupt:
+        return _fail(Cancelled("Interrupted. Nothing was written."), as_json)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        # Left to Python it would exit with 1, which says that there was nothing to change.
+        traceback.print_exc()
+        _fail(ApplyError(f"This is a fault of apply-server: {error!r}."), as_json)
+        return FAILED
+
+
+def _accept_any_text(*streams: TextIO) -> None:
+    """Write what a terminal's encoding lacks as an escape: a diff must not die half way."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -73,8 +98,9 @@ def _apply(options: argparse.Namespace) -> int:
     with terminal.progress() as bars:
         engine = build.build_engine(_config(options), terminal.model_report(bars))
         done = terminal.watch(engine.run(request, Event()), bars)
+    data = document.encode(done.text)  # without --write too: what is shown could be written
     if options.write and done.text != document.text:
-        write_text(path, stamp, document.encode(done.text))
+        write_text(path, stamp, data)
     _show(options, document, done, time.perf_counter() - started)
     return APPLIED if done.text != document.text else NO_CHANGE
 
@@ -119,23 +145,27 @@ def _applied(file: str, done: Done, document: Document, seconds: float) -> str:
 def _replay(options: argparse.Namespace) -> int:
     cases = load_cases([Path(path) for path in options.paths], options.only)
     results: list[Result] = []
+    status = 0
     with terminal.progress() as bars:
         engines, tokenizer = _engines(options, terminal.model_report(bars))
         plain = None if options.baseline is None else engines("none")
         task = bars.add_task("Replaying", detail="", total=len(cases))
-        for result in replay(cases, engines(options.proposer), plain):
-            results.append(result)
-            bars.update(task, advance=1, detail=result.id)
+        print(terminal.RESULT_HEADINGS)
+        try:
+            for result in replay(cases, engines(options.proposer), plain):
+                results.append(result)
+                print(terminal.result_row(result), flush=True)
+                bars.update(task, advance=1, detail=result.id)
+        except KeyboardInterrupt:
+            print(f"Interrupted after {len(results)} of {len(cases)} cases.", file=sys.stderr)
+            status = INTERRUPTED
     target = options.model if options.target == "model" else "scripted"
     summary = summarise(results, target, tokenizer)
     if options.json:
-        report = json.dumps(as_json(results, summary), indent=2, ensure_ascii=False)
+        report = json.dumps(as_json(results, summary), indent=2)
         _write_report(Path(options.json), report)
-    from rich.console import Console
-
-    Console(highlight=False).print(terminal.results_table(results))
     _print_json(summary)
-    return 0
+    return status
 
 
 def _engines(
@@ -220,7 +250,7 @@ def _fail(error: ApplyError, as_json: bool) -> int:
 
 
 def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(value, indent=2))  # ASCII, so that it is JSON in every terminal's encoding
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,7 +16,6 @@ from apply_server.replay.run import Result
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
 
 
 def console() -> Console:
@@ -78,27 +77,18 @@ def watch(events: Iterable[EngineEvent], bars: Progress) -> Done:
     raise AssertionError("an engine's last event is Done")
 
 
-def results_table(results: Iterable[Result]) -> Table:
-    """A replay's cases as a table."""
-    from rich.table import Table
+RESULT_HEADINGS = f"{'case':44} {'result':>16} {'out':>6} {'passes':>6} {'tok/pass':>8} {'s':>7}"
 
-    table = Table(box=None)
-    table.add_column("case", no_wrap=True)
-    for heading in ("result", "out", "passes", "tok/pass", "accepted", "decode s", "vs plain"):
-        table.add_column(heading, justify="right")
-    for result in results:
-        report = result.report
-        plain = result.baseline
-        table.add_row(
-            result.id,
-            result.error or ("exact" if result.exact_match else f"{result.similarity:.3f}"),
-            str(report.output_tokens),
-            str(report.target_passes),
-            f"{report.tokens_per_pass:.1f}",
-            f"{report.acceptance_rate:.0%}",
-            f"{report.decode_s:.2f}",
-            f"{plain.decode_speedup:.1f}x {'same' if plain.same_output else 'DIFFERS'}"
-            if plain
-            else "",
-        )
-    return table
+
+def result_row(result: Result) -> str:
+    """A replayed case as a line under RESULT_HEADINGS, with the speed-up where there is one."""
+    report, plain = result.report, result.baseline
+    outcome = result.error or ("exact" if result.exact_match else f"{result.similarity:.3f}")
+    row = (
+        f"{result.id[-44:]:44} {outcome:>16} {report.output_tokens:6} {report.target_passes:6} "
+        f"{report.tokens_per_pass:8.1f} {report.prefill_s + report.decode_s:7.1f}"
+    )
+    if plain is None:
+        return row
+    same = "same output" if plain.same_output else "OUTPUT DIFFERS"
+    return f"{row}  {plain.decode_speedup:.1f}x plain, {same}"
