@@ -25,7 +25,7 @@ from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine import build
 from apply_server.engine.base import Done, Engine
-from apply_server.errors import FAILED, ApplyError, Cancelled, InvalidRequest
+from apply_server.errors import FAILED, INTERRUPTED, ApplyError, Cancelled, InvalidRequest
 from apply_server.files import read_document, write_text
 from apply_server.replay.cases import load_cases
 from apply_server.replay.report import as_json, summarise
