@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,7 +136,8 @@ class ModelFolder:
     def new_dense(self) -> Iterator[Path]:
         """A folder to convert into, which becomes `dense` when the block ends without an error."""
         self._remove(f"{self.dense.name}.*")
-        work = Path(tempfile.mkdtemp(prefix=f"{self.dense.name}.", dir=self.path))
+        work = self.path / f"{self.dense.name}.{os.getpid()}"
+        work.mkdir()
         try:
             yield work
             os.replace(work, self.dense)

@@ -50,6 +50,8 @@ class Outcome:
     @property
     def reason(self) -> str:
         """The last line it said, which in Python's and pip's manner is the error."""
+        if self.stalled:
+            return "nothing arrived any more"
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]
         return lines[-1] if lines else f"exit status {self.status}"
 

@@ -66,11 +66,10 @@ class HuggingFaceHub:
 
     def describe(self, source: HubSource) -> HubFile:
         """Size, hash and commit of a file, as the hub's API gives them."""
-        return within(self.answer_s, lambda: self._describe(source))
-
-    def _describe(self, source: HubSource) -> HubFile:
-        info = huggingface_hub.HfApi(endpoint=self.endpoint).model_info(
-            source.repo, files_metadata=True, timeout=self.answer_s
+        api = huggingface_hub.HfApi(endpoint=self.endpoint)  # its import isn't the hub's delay
+        info = within(
+            self.answer_s,
+            lambda: api.model_info(source.repo, files_metadata=True, timeout=self.answer_s),
         )
         for file in info.siblings or ():
             if file.rfilename == source.filename and file.lfs is not None and info.sha:

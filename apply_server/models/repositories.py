@@ -23,10 +23,14 @@ MODEL_PATTERNS = ("*.json", "*.jinja", "*.safetensors", "*.model", "*.txt")
 
 @dataclass(frozen=True, slots=True)
 class HubRepositories:
-    """Repositories of the hub at `endpoint` (the client's default if empty)."""
+    """Repositories of the hub at `endpoint` (the client's default if empty).
+
+    `answer_s` bounds a question to its API, `silence_s` the longest pause of a download.
+    """
 
     endpoint: str = ""
     answer_s: float = 8.0
+    silence_s: float = 60.0
 
     @property
     def folder(self) -> Path:
@@ -39,17 +43,16 @@ class HubRepositories:
             found = huggingface_hub.snapshot_download(
                 repo, allow_patterns=list(MODEL_PATTERNS), local_files_only=True
             )
-        except FileNotFoundError:  # the hub's errors for an absent and for an incomplete copy
+        except (FileNotFoundError, ValueError):  # absent or incomplete; no name the hub could have
             return None
         return Path(found)
 
     def size(self, repo: str) -> int:
         """Bytes of the files that `fetch` brings."""
-        return within(self.answer_s, lambda: self._size(repo))
-
-    def _size(self, repo: str) -> int:
-        info = huggingface_hub.HfApi(endpoint=self.endpoint or None).model_info(
-            repo, files_metadata=True, timeout=self.answer_s
+        api = huggingface_hub.HfApi(endpoint=self.endpoint or None)
+        info = within(
+            self.answer_s,
+            lambda: api.model_info(repo, files_metadata=True, timeout=self.answer_s),
         )
         files = [file for file in info.siblings or () if _wanted(file.rfilename)]
         if not any(file.rfilename.endswith(".safetensors") for file in files):
@@ -62,6 +65,7 @@ class HubRepositories:
             own_module("apply_server.models.snapshot", repo, self.endpoint),
             self.folder / f"models--{repo.replace('/', '--')}",
             on_bytes,
+            stall_s=self.silence_s,
         )
         outcome.raise_if_disk_full()
         found = self.cached(repo) if outcome.ok else None

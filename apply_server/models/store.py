@@ -21,7 +21,7 @@ from apply_server.models.progress import Progress, Report, gigabytes
 from apply_server.models.registry import CHAT_PROFILE, REGISTRY, ModelEntry
 from apply_server.models.sources import Converter, Repositories, SourceUnavailable
 
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 State = Literal["ready", "downloaded", "partial", "absent"]
 
 
@@ -168,6 +168,7 @@ class ModelStore:
             notes = self.convert(
                 gguf, work, lambda done: report.progress(Progress("convert", done, total))
             )
+        report.progress(Progress("convert", total, total))
         for note in notes:
             report.notice(note)
 
@@ -192,7 +193,9 @@ class ModelStore:
 
     def _unknown(self, name: str) -> ModelUnavailable:
         names = [entry.name for entry in self.registry]
-        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+        wanted = name.lower()
+        begun = [known for known in names if wanted and known.startswith(wanted)]
+        close = begun or difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
         hint = f" Did you mean {close[0]}?" if close else ""
         return ModelUnavailable(
             f"There is no model {name!r}.{hint} Known: {self._names()}; or name a folder with a "

@@ -88,9 +88,9 @@ def test_a_second_holder_of_the_lock_waits_and_says_so(tmp_path: Path) -> None:
     thread = threading.Thread(target=second)
     with folder.locked(recorder.report):
         thread.start()
-        assert waiting.wait(30)
+        assert waiting.wait(120)
         order.append("first")
-    thread.join(30)
+    thread.join(120)
     assert order == ["first", "second"]
     assert recorder.notices == ["Another process is preparing m; waiting for it."]
 

