@@ -6,6 +6,7 @@ Must not know which target it is, nor editors, terminals or files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from threading import Event
 from typing import Generic, TypeVar
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Proposer
 from apply_server.decode.loop import decode, prefill
-from apply_server.decode.session import Counters, Finish, Session
+from apply_server.decode.session import Counters, Finish, Session, StopRule
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
 from apply_server.document import split_lines
@@ -54,39 +55,57 @@ class LocalEngine(Generic[SlotT]):
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
         """See Engine.run."""
         view = ModelView.of(request.document)
-        prompt = self._prompt(request, view)
-        answer = Answer(self.model.tokenizer.stream(), prompt.end, self.model.eos)
-        limit = self._limit(prompt)
-        slot = self.model.target.open(prompt.tokens, limit)
-        try:
-            proposer = self.proposer(self._sources(request, view, prompt), self.model.cost)
-            counters = Counters(prompt_tokens=len(prompt.tokens))
-            session = Session(slot, proposer, answer, limit, cancel, counters)
+        prompt = self.prompt(request)
+        answer = self.answer(prompt)
+        with self.session(request, prompt, answer, cancel) as session:
             for done in prefill(session, self.model.target):
                 yield Prefilling(done, len(prompt.tokens))
             for _ in decode(session, self.model.target):
                 yield _progress(session, len(prompt.source))
-        finally:
-            self.model.target.close(slot)
         _check_complete(answer, session, view)
         edits, text = rewrite(request.document, view.restore(answer.text))
         yield Done(edits, text, _report(session.counters), output=tuple(session.output))
 
-    def _prompt(self, request: EditRequest, view: ModelView) -> Prompt:
-        task = task_of(request, view)
+    def prompt(self, request: EditRequest) -> Prompt:
+        """What the target is asked. Raises InvalidRequest where the profile can't say it."""
+        task = task_of(request, ModelView.of(request.document))
         return build_prompt(task, self.model.profile, self.model.tokenizer, self.model.template)
 
-    def _sources(self, request: EditRequest, view: ModelView, prompt: Prompt) -> DraftSources:
+    def answer(self, prompt: Prompt) -> Answer:
+        """A reader of the answer to `prompt`, and the stop rule of its session."""
+        return Answer(self.model.tokenizer.stream(), prompt.end, self.model.eos)
+
+    @contextmanager
+    def session(
+        self, request: EditRequest, prompt: Prompt, stop: StopRule, cancel: Event
+    ) -> Iterator[Session[SlotT]]:
+        """A session ready for prefill; its slot is closed in the end.
+
+        Raises DocumentTooLong where prompt and answer don't fit the model.
+        """
+        limit = self.limit(prompt)
+        slot = self.model.target.open(prompt.tokens, limit)
+        try:
+            proposer = self.proposer(self._sources(request, prompt), self.model.cost)
+            counters = Counters(prompt_tokens=len(prompt.tokens))
+            yield Session(slot, proposer, stop, limit, cancel, counters)
+        finally:
+            self.model.target.close(slot)
+
+    def _sources(self, request: EditRequest, prompt: Prompt) -> DraftSources:
         """What the answer is likely to be copied from, the merge's prediction first."""
         try:
-            predicted = view.answer(predict(request).lines)
+            predicted = ModelView.of(request.document).answer(predict(request).lines)
         except ApplyError:
             return DraftSources(prompt.source, prompt.snippet)
         merged = self.model.tokenizer.encode(answer_text(predicted, prompt.closing))
         return DraftSources(prompt.source, prompt.snippet, merged)
 
-    def _limit(self, prompt: Prompt) -> int:
-        """The most tokens an honest answer needs: the file, the edit twice, and room to spare."""
+    def limit(self, prompt: Prompt) -> int:
+        """The most tokens an honest answer needs: the file, the edit twice, and room to spare.
+
+        Raises DocumentTooLong where the user's own cap is below the file's length.
+        """
         needed = len(prompt.source)
         if self.max_new is None:
             return needed + needed // 4 + 2 * len(prompt.snippet) + 256
