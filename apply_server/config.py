@@ -28,7 +28,8 @@ class EngineConfig:
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
     `proposer` names the drafting ("none" = plain decoding); `max_new` caps the answer in tokens
-    (None = derived from the file); `verify` says when the model is asked at all. Raises
+    (None = derived from the file); `verify` says when the model is asked at all;
+    `allowed_guards` names the guards whose objections are overridden. Raises
     InvalidRequest for values that can't work.
     """
 
@@ -39,6 +40,7 @@ class EngineConfig:
     proposer: str = "auto"
     max_new: int | None = None
     verify: Verify = Verify.ALWAYS
+    allowed_guards: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.max_new is not None and self.max_new < 1:

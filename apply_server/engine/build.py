@@ -15,6 +15,7 @@ from apply_server.decode.speedup import CostTable
 from apply_server.document import Document
 from apply_server.engine.base import Engine
 from apply_server.engine.cost import cost_table
+from apply_server.engine.guarded import GuardedEngine
 from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
@@ -42,7 +43,12 @@ def build_engine(config: EngineConfig, report: models.Report) -> Engine:
     def local() -> Engine:
         return model_engine(load_model(config, report), config)
 
-    return PolicyEngine(config.verify, local)
+    return guarded(PolicyEngine(config.verify, local), config)
+
+
+def guarded(engine: Engine, config: EngineConfig) -> Engine:
+    """The same engine, its results checked before anybody sees them."""
+    return GuardedEngine(engine, config.allowed_guards)
 
 
 def load_model(config: EngineConfig, report: models.Report) -> Model[TransformersSlot]:
