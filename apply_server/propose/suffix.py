@@ -1,4 +1,4 @@
-"""A suffix automaton over tokens, and the proposer that copies from its longest match.
+"""A suffix automaton over tokens, and drafting from its longest match.
 
 The automaton (Blumer et al. 1985) is online: it takes one token at a time, in O(1) amortised, and
 always knows the longest suffix of its text that occurred before. Everything lives in flat arrays.
@@ -8,11 +8,12 @@ Must not know what the tokens mean or which source matters more.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from apply_server.decode.draft import NO_DRAFT, Draft, Step
+from apply_server.propose.continuation import Continuation, Source
 
 ROOT_STATE = 0
 NONE = -1
@@ -161,30 +162,44 @@ class SuffixAutomaton:
         return True
 
 
-class SuffixProposer:
-    """Drafts what followed the longest match of the output's suffix in the sources or the output.
+class SuffixSource:
+    """The longest match of the output's suffix in `texts` and in the output itself.
 
-    `sources` come first in the text, so that the first occurrence is the most trusted source's.
+    Where it occurs several times the first one counts, so `texts` come most trusted first.
     """
 
-    def __init__(self, sources: Iterable[Sequence[int]], min_match: int = 1) -> None:
+    def __init__(self, texts: Iterable[Sequence[int]]) -> None:
         self._automaton = SuffixAutomaton()
-        self._min_match = min_match
-        # A separator of its own ends each source, so no match runs across two of them.
-        separators = count(-1, -1)
-        for source in sources:
-            self._automaton.extend(source)
-            self._automaton.append(next(separators))
+        # A separator of its own ends each text, so no match runs across two of them.
+        for separator, text in zip(count(-1, -1), texts, strict=False):
+            self._automaton.extend(text)
+            self._automaton.append(separator)
+
+    def continuations(self, context: Sequence[int]) -> Iterator[Continuation]:
+        """The longest match, if there is one."""
+        match = self._automaton.match()
+        if match.length:
+            yield Continuation(self._automaton.text, match.next, match.length, "suffix")
+
+    def observe(self, emitted: Sequence[int]) -> None:
+        """Index what was emitted."""
+        self._automaton.extend(emitted)
+
+
+class ChainProposer:
+    """Drafts a source's first continuation as far as the limit goes."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
     def propose(self, context: Sequence[int], limit: int) -> Draft:
-        """What followed the longest match, up to the end of its source."""
-        match = self._automaton.match()
-        if match.length < self._min_match:
-            return NO_DRAFT
-        tokens = self._automaton.text[match.next : match.next + max(limit, 0)]
-        length = next((i for i, token in enumerate(tokens) if token < 0), len(tokens))
-        return Draft.chain(tokens[:length], score=float(match.length), source="suffix")
+        """The continuation up to the end of its text."""
+        for found in self._source.continuations(context):
+            tokens = found.text[found.at : found.at + max(limit, 0)]
+            length = next((i for i, token in enumerate(tokens) if token < 0), len(tokens))
+            return Draft.chain(tokens[:length], score=float(found.match), source=found.source)
+        return NO_DRAFT
 
     def observe(self, step: Step) -> None:
-        """Index what was emitted."""
-        self._automaton.extend(step.emitted)
+        """Let the source follow the output."""
+        self._source.observe(step.emitted)

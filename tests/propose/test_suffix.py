@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apply_server.decode.draft import Draft, Step
-from apply_server.propose.suffix import Match, SuffixAutomaton, SuffixProposer
+from apply_server.propose.suffix import ChainProposer, Match, SuffixAutomaton, SuffixSource
 
 few_tokens = st.lists(st.integers(0, 3), max_size=60)
 
@@ -36,7 +36,7 @@ def test_match_equals_brute_force_after_every_token(text: list[int]) -> None:
 def test_several_sources_equal_brute_force_with_separators(
     first: list[int], second: list[int], output: list[int]
 ) -> None:
-    proposer = SuffixProposer((first, second))
+    proposer = ChainProposer(SuffixSource((first, second)))
     proposer.observe(Step(Draft(), (), tuple(output)))
     text = [*first, -1, *second, -2, *output]
     match = longest_repeated_suffix(text)
@@ -56,7 +56,7 @@ def test_a_hundred_thousand_tokens_take_under_100_bytes_each() -> None:
 
 
 def test_a_draft_ends_with_its_source() -> None:
-    proposer = SuffixProposer(((1, 2, 3, 4), (5, 6)))
+    proposer = ChainProposer(SuffixSource(((1, 2, 3, 4), (5, 6))))
     proposer.observe(Step(Draft(), (), (2,)))
     assert proposer.propose([2], 10).tokens == (3, 4)
     assert proposer.propose([2], 1).tokens == (3,)
