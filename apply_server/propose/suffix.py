@@ -36,7 +36,8 @@ SOURCE, TOKEN, TARGET, NEXT, EDGE_SIZE = range(5)
 class _Edges:
     """Transitions (state, token) → state: an open-addressing hash table over a flat array.
 
-    The edges of one state also form a list, newest first, so that a clone can copy them.
+    The edges of one state also form a list, newest first, so that a clone can copy them. The hash
+    is small on purpose: numbers of more than 30 bits are slower.
     """
 
     __slots__ = ("_mask", "_slots", "data")
@@ -49,7 +50,7 @@ class _Edges:
     def find(self, state: int, token: int) -> int:
         """The edge, or NONE."""
         data, slots, mask = self.data, self._slots, self._mask
-        at = (state * 40503 + token * 30011) & mask
+        at = (state * 31 + token * 1009) & mask
         while (edge := slots[at]) >= 0:
             if data[edge] == state and data[edge + TOKEN] == token:
                 return edge
@@ -63,7 +64,7 @@ class _Edges:
             self._grow()
         self.data.extend((state, token, target, following))
         slots, mask = self._slots, self._mask
-        at = (state * 40503 + token * 30011) & mask
+        at = (state * 31 + token * 1009) & mask
         while slots[at] >= 0:
             at = (at + 1) & mask
         slots[at] = edge
@@ -73,7 +74,7 @@ class _Edges:
         data, mask = self.data, 2 * self._mask + 1
         slots = array("i", [NONE]) * (mask + 1)
         for edge in range(0, len(data), EDGE_SIZE):
-            at = (data[edge] * 40503 + data[edge + TOKEN] * 30011) & mask
+            at = (data[edge] * 31 + data[edge + TOKEN] * 1009) & mask
             while slots[at] >= 0:
                 at = (at + 1) & mask
             slots[at] = edge
