@@ -148,11 +148,11 @@ def _fence(line: str) -> str:
 def _fence_level(given: GuardInput, rows: Sequence[int]) -> Level | None:
     """Fences in pairs can be text, as in a docstring; prose in Markdown lives on them."""
     filled = [row for row, line in enumerate(given.final) if line.strip()]
-    around = not {filled[0], filled[-1]}.isdisjoint(rows)
+    ends = {filled[0], filled[-1]}
     single = len(rows) % 2 == 1
     if is_markdown(given.language):
-        return "block" if single else None
-    return "block" if around or single else "warn"
+        return "block" if single or ends.issubset(rows) else None
+    return "block" if single or not ends.isdisjoint(rows) else "warn"
 
 
 def _ends(given: GuardInput) -> Iterator[tuple[int, str]]:

@@ -73,6 +73,10 @@ def test_fences_in_markdown_are_text_in_pairs_only() -> None:
     assert found(original, original + "\n```\n", "Show it.", language="markdown") == [
         ("leaked-fence", "block", (5,))
     ]
+    wrapped = f"```markdown\n{original}```\n"
+    assert found(original, wrapped, "Show it.", language="markdown") == [
+        ("leaked-fence", "block", (1, 5))
+    ]
 
 
 def test_a_fence_that_the_snippet_brings_is_text_but_not_the_one_around_it() -> None:
