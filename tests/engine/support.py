@@ -82,12 +82,16 @@ class EndingTokenizer(WordTokenizer):
 
 @dataclass(slots=True)
 class RecordingTarget:
-    """A scripted target that remembers its slots; `before_pass` runs ahead of each pass."""
+    """A scripted target that remembers its slots and the sizes of its blocks.
+
+    `before_pass` runs ahead of each pass.
+    """
 
     script: ScriptedTarget
     before_pass: Callable[[], None] = lambda: None
     chunks: int = 0
     rooms: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
     opened: list[ScriptedSlot] = field(default_factory=list)
     closed: list[ScriptedSlot] = field(default_factory=list)
 
@@ -105,6 +109,7 @@ class RecordingTarget:
 
     def verify(self, batch: Sequence[tuple[ScriptedSlot, Draft]]) -> list[Verdict]:
         self.before_pass()
+        self.blocks += (1 + len(draft) for _, draft in batch)
         return self.script.verify(batch)
 
     def commit(self, slot: ScriptedSlot, path: Sequence[int], pending: int) -> None:
