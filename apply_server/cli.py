@@ -20,13 +20,19 @@ from threading import Event
 from typing import TextIO
 
 from apply_server import __version__, models, terminal
+from apply_server.bench.build import Bench, Selection, prepare
+from apply_server.bench.modes import GRID_K, GRID_N, KINDS, NAMES, choose
+from apply_server.bench.report import Measurements, report_json
+from apply_server.bench.runs import Measured, interleave
+from apply_server.bench.table import HELP, notes, table
 from apply_server.config import EngineConfig, Verify
 from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine import build
-from apply_server.engine.base import Done, Engine
+from apply_server.engine.base import Done
 from apply_server.errors import FAILED, INTERRUPTED, ApplyError, Cancelled, InvalidRequest
 from apply_server.files import read_document, write_text
+from apply_server.guards import GUARD_NAMES
 from apply_server.replay.cases import load_cases
 from apply_server.replay.report import as_json, summarise
 from apply_server.replay.run import EngineFor, Result, replay
@@ -189,10 +195,48 @@ def _engines(
     model = build.load_model(config, report)
 
     def real(proposer: str) -> EngineFor:
-        engine: Engine = build.model_engine(model, replace(config, proposer=proposer))
+        changed = replace(config, proposer=proposer)
+        engine = build.guarded(build.model_engine(model, changed), changed)
         return lambda request, expected: engine
 
     return real, model.tokenizer.name
+
+
+def _bench(options: argparse.Namespace) -> int:
+    choice = choose(options.modes, options.lookup_k, options.lookup_n)
+    cases = load_cases([Path(path) for path in options.paths], options.only)
+    selection = Selection(tuple(cases), options.kind, options.min_output, options.limit)
+    measured: list[Measured] = []
+    status = 0
+    with terminal.progress() as bars:
+        bench = prepare(_config(options), choice.modes, selection, terminal.model_report(bars))
+        task = bars.add_task("Measuring", detail="", total=len(bench.jobs) * len(bench.runners))
+        try:
+            for trial in interleave(bench.jobs, bench.runners):
+                bars.update(task, detail=f"{trial.job.id} · {trial.mode.name}")
+                measured.append(trial.measure())
+                bars.advance(task)
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+    _show_bench(options, bench, Measurements(measured, choice.tuned, bench.cost), status)
+    return status
+
+
+def _show_bench(
+    options: argparse.Namespace, bench: Bench, measurements: Measurements, status: int
+) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(table(measurements.rows()))
+    for line in notes(bench.facts, measurements):
+        print(line)
+    for refused in bench.refused:
+        print(f"{refused.case}: {refused.error.code}: {refused.error.message}", file=sys.stderr)
+    if status == INTERRUPTED:
+        print("Interrupted: this is what had been measured.", file=sys.stderr)
+    if options.json:
+        facts = {**bench.facts, "interrupted": status == INTERRUPTED}
+        _write_report(Path(options.json), json.dumps(report_json(measurements, facts), indent=2))
 
 
 def _models_list(options: argparse.Namespace) -> int:
@@ -224,6 +268,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
         max_new=options.max_new,
         verify=Verify(options.verify),
+        allowed_guards=frozenset(options.allow),
     )
 
 
@@ -264,6 +309,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _apply_parser(commands)
     _replay_parser(commands)
+    _bench_parser(commands)
     _models_parser(commands)
     return parser
 
@@ -318,6 +364,58 @@ def _replay_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     command.set_defaults(run=_replay)
 
 
+def _bench_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = _command(
+        commands,
+        "bench",
+        "Decode cases with apply-server and with transformers' generate, in turns, in one process, "
+        "on the same prompts and weights, and compare. PATH is as for replay.",
+        epilog=HELP,
+    )
+    command.add_argument("paths", nargs="+", metavar="PATH")
+    cases = command.add_argument_group("cases")
+    cases.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
+    cases.add_argument("--kind", choices=KINDS, help="only cases with a snippet, or without")
+    cases.add_argument(
+        "--min-output",
+        type=int,
+        default=0,
+        metavar="N",
+        help="only cases whose expected answer has at least N tokens",
+    )
+    cases.add_argument("--limit", type=int, metavar="N", help="at most N cases, the first ones")
+    command.add_argument(
+        "--modes",
+        type=_names,
+        default=NAMES,
+        metavar="A,B",
+        help="what to run (default: " + ",".join(NAMES) + ")",
+    )
+    for name, grid in (("k", GRID_K), ("n", GRID_N)):
+        command.add_argument(
+            f"--lookup-{name}",
+            type=_numbers,
+            default=grid,
+            metavar="N,N",
+            help=f"values of {name} to tune prompt lookup over "
+            f"(default: {','.join(map(str, grid))})",
+        )
+    command.add_argument("--json", metavar="OUT", help="write the full report to this file")
+    _model_arguments(command.add_argument_group("engine"))
+    command.set_defaults(run=_bench, proposer="auto", max_new=None, verify=str(Verify.ALWAYS))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, as 10,32") from None
+
+
 def _models_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     group = _command(commands, "models", "List, fetch and find models.")
     actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -335,11 +433,7 @@ def _models_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _engine_arguments(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("engine")
-    group.add_argument(
-        "--model",
-        default=models.DEFAULT_MODEL,
-        help="a name from `models list`, a folder, a .gguf file or a hub id (default: %(default)s)",
-    )
+    _model_arguments(group)
     group.add_argument(
         "--verify",
         choices=[str(choice) for choice in Verify],
@@ -348,14 +442,30 @@ def _engine_arguments(command: argparse.ArgumentParser) -> None:
         "offline and without a model (default: %(default)s)",
     )
     group.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        choices=GUARD_NAMES,
+        metavar="GUARD",
+        help=f"take the result although this guard objects: {', '.join(GUARD_NAMES)}",
+    )
+    group.add_argument(
         "--max-new", type=int, metavar="N", help="the longest answer, in tokens (default: by file)"
+    )
+    group.add_argument("--proposer", default="auto", help="drafting: auto, suffix or none")
+
+
+def _model_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--model",
+        default=models.DEFAULT_MODEL,
+        help="a name from `models list`, a folder, a .gguf file or a hub id (default: %(default)s)",
     )
     group.add_argument("--device", default="auto", help="cpu, cuda, mps (default: the best one)")
     group.add_argument(
         "--dtype", default="auto", help="float32, bfloat16, float16 (default: by processor)"
     )
     group.add_argument("--profile", default="", help="prompt profile: chat or fastapply")
-    group.add_argument("--proposer", default="auto", help="drafting: auto, suffix or none")
 
 
 def _command(

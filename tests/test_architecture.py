@@ -48,10 +48,14 @@ ALLOWED: dict[str, set[str]] = {
         "models", "prompt", "propose", "request", "snippet", "target", "tokens", "view",
     },
     "replay": {"errors", "document", "engine", "request"},
+    "bench": {
+        "config", "decode", "document", "engine", "errors", "models", "prompt", "replay", "request",
+        "target", "view",
+    },
     "terminal": {"models", "engine", "replay"},
     "cli": {
-        "__init__", "errors", "config", "document", "edits", "engine", "files", "models", "replay",
-        "request", "terminal",
+        "__init__", "bench", "errors", "config", "document", "edits", "engine", "files", "models",
+        "replay", "request", "terminal",
     },
     "__main__": {"cli"},
     "__init__": set(),
@@ -69,6 +73,7 @@ BUILD_ONLY = {
 }
 HEAVY = {
     "torch": {
+        "apply_server.bench.peers",
         "apply_server.engine.cost",
         "apply_server.models.convert",
         "apply_server.target.attention",
@@ -79,6 +84,7 @@ HEAVY = {
         "apply_server.target.tree_mask",
     },
     "transformers": {
+        "apply_server.bench.peers",
         "apply_server.models.convert",
         "apply_server.models.gguf_tokenizer",
         "apply_server.target.attention",
@@ -90,7 +96,7 @@ HEAVY = {
         "apply_server.tokens",
     },
     "jinja2": {"apply_server.chat_template"},
-    "rich": {"apply_server.cli", "apply_server.terminal"},
+    "rich": {"apply_server.bench.table", "apply_server.cli", "apply_server.terminal"},
     "huggingface_hub": {
         "apply_server.models.hub",
         "apply_server.models.repositories",
@@ -280,7 +286,7 @@ def without_torch(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["apply"], ["replay"], ["models"]])
+@pytest.mark.parametrize("arguments", [[], ["apply"], ["bench"], ["replay"], ["models"]])
 def test_help_needs_no_torch(arguments: list[str]) -> None:
     done = without_torch(*arguments, "--help")
     assert (done.returncode, done.stderr) == (0, "")

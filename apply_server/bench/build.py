@@ -1,0 +1,107 @@
+"""Configuration → what is to be run: the models, the jobs and the modes' runners.
+
+Must not know how results are added up or shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from apply_server import models
+from apply_server.bench.engine import Refused, engine_runner, jobs_of
+from apply_server.bench.modes import INSTRUCTION, PLAIN, SNIPPET, Family, Mode
+from apply_server.bench.peers import Peer, environment
+from apply_server.bench.runs import Job, Runner
+from apply_server.config import EngineConfig
+from apply_server.decode.speedup import CostTable
+from apply_server.engine.build import load_model, model_engine
+from apply_server.errors import InvalidRequest
+from apply_server.replay.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases are run: the first `limit` (None = all) of the kind and length wished for.
+
+    `kind` is one of KINDS or None for both; `min_output` is the expected answer's least length, in
+    tokens of the model. Raises InvalidRequest for a limit that leaves nothing.
+    """
+
+    cases: tuple[Case, ...]
+    kind: str | None = None
+    min_output: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InvalidRequest(f"The number of cases must be at least 1, not {self.limit}.")
+
+    def of_kind(self) -> Iterator[Case]:
+        """The cases with a snippet, or those without."""
+        for case in self.cases:
+            if self.kind in {None, SNIPPET if case.snippet else INSTRUCTION}:
+                yield case
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Ready to be run. `facts` say for a report what is measured on what."""
+
+    jobs: tuple[Job, ...]
+    refused: tuple[Refused, ...]
+    runners: tuple[tuple[Mode, Runner], ...]
+    cost: CostTable
+    facts: dict[str, object]
+
+
+def prepare(
+    config: EngineConfig, modes: Sequence[Mode], selection: Selection, report: models.Report
+) -> Bench:
+    """Load the model, for the peers its weights once more, and choose the jobs.
+
+    Raises ModelUnavailable, and InvalidRequest where no job is left.
+    """
+    model = load_model(config, report)
+
+    def ours(mode: Mode) -> Runner:
+        proposer = "none" if mode.name == PLAIN else config.proposer
+        return engine_runner(model_engine(model, replace(config, proposer=proposer)))
+
+    found = list(jobs_of(selection.of_kind(), model_engine(model, config), selection.min_output))
+    jobs = tuple(each for each in found if isinstance(each, Job))[: selection.limit]
+    refused = tuple(each for each in found if isinstance(each, Refused))
+    if not jobs:
+        raise _nothing_left(selection, refused)
+    peer = _peer(config, modes, model.eos, report)
+    runners = tuple(
+        (mode, peer.runner(mode.lookup) if peer and mode.family is Family.HF else ours(mode))
+        for mode in modes
+    )
+    facts = {
+        "model": config.model,
+        "profile": model.profile,
+        "cases": [job.id for job in jobs],
+        "refused": [{"id": each.case, **each.error.to_json()} for each in refused],
+        "cost": model.cost.to_json(),
+        **environment(config.device, config.dtype),
+    }
+    return Bench(jobs, refused, runners, model.cost, facts)
+
+
+def _peer(
+    config: EngineConfig, modes: Sequence[Mode], eos: frozenset[int], report: models.Report
+) -> Peer | None:
+    if not any(mode.family is Family.HF for mode in modes):
+        return None
+    report.notice("Loading the weights again for transformers' generate …")
+    folder = models.resolve(config.model, report).folder
+    return Peer.load(folder, config.device, config.dtype, eos)
+
+
+def _nothing_left(selection: Selection, refused: Sequence[Refused]) -> InvalidRequest:
+    reasons = "".join(f" {each.case}: {each.error.message}" for each in refused[:1])
+    return InvalidRequest(
+        f"No case is left of {len(selection.cases)}: {len(refused)} can't be run, the others are "
+        f"of another kind or below {selection.min_output} tokens.{reasons}"
+    )
