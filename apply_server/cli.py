@@ -209,7 +209,8 @@ def _bench(options: argparse.Namespace) -> int:
     measured: list[Measured] = []
     status = 0
     with terminal.progress() as bars:
-        bench = prepare(_config(options), choice.modes, selection, terminal.model_report(bars))
+        config = EngineConfig(options.model, options.device, options.dtype, options.profile)
+        bench = prepare(config, choice.modes, selection, terminal.model_report(bars))
         task = bars.add_task("Measuring", detail="", total=len(bench.jobs) * len(bench.runners))
         try:
             for trial in interleave(bench.jobs, bench.runners):
@@ -227,7 +228,13 @@ def _show_bench(
 ) -> None:
     from rich.console import Console
 
-    Console(highlight=False).print(table(measurements.rows()))
+    shown = table(measurements.rows())
+    screen = Console(highlight=False)
+    # Lines that wrap can still be read, numbers cut to fit can't.
+    screen.width = max(
+        screen.width, screen.measure(shown, options=screen.options.update(width=999)).maximum
+    )
+    screen.print(shown)
     for line in notes(bench.facts, measurements):
         print(line)
     for refused in bench.refused:
@@ -402,7 +409,7 @@ def _bench_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         )
     command.add_argument("--json", metavar="OUT", help="write the full report to this file")
     _model_arguments(command.add_argument_group("engine"))
-    command.set_defaults(run=_bench, proposer="auto", max_new=None, verify=str(Verify.ALWAYS))
+    command.set_defaults(run=_bench)
 
 
 def _names(text: str) -> tuple[str, ...]:
