@@ -179,8 +179,8 @@ def _chat_edit(task: Task, fence: str) -> str:
     if task.instruction:
         parts.append(f"Edit: {task.instruction.strip()}\n\n")
     parts.append(
-        "Answer with the complete file after the edit. Copy everything else exactly, comments and "
-        "blank lines included."
+        "Answer with the complete file after the edit. Change only what the edit says and add no "
+        "comments of your own. Copy everything else exactly, comments and blank lines included."
     )
     return "".join(parts)
 

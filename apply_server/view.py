@@ -68,7 +68,8 @@ class ModelView:
         result: list[str] = []
         at = 0
         for edit in map(self.to_document, line_edits(self.lines, answer)):
-            result += (*originals[at : edit.start], *edit.lines)
+            replaced = originals[edit.start : edit.end]
+            result += (*originals[at : edit.start], *_with_blanks(edit.lines, replaced))
             at = edit.end
         result += originals[at:]
         ended = self._final_newline() if originals else model_text.endswith(("\n", "\r"))
@@ -76,6 +77,16 @@ class ModelView:
 
     def _final_newline(self) -> bool:
         return bool(self.document.lines) and self.document.lines[-1].eol != ""
+
+
+def _with_blanks(lines: Sequence[str], replaced: Sequence[str]) -> Sequence[str]:
+    """Lines that stand for as many others keep the trailing whitespace that the model never saw."""
+    if len(lines) != len(replaced):
+        return lines
+    return [
+        line if line.endswith(tuple(_BLANKS)) else line + old[len(old.rstrip(_BLANKS)) :]
+        for line, old in zip(lines, replaced, strict=True)
+    ]
 
 
 def _common_indentation(lines: Sequence[str]) -> str:

@@ -99,3 +99,15 @@ def test_a_document_without_text_takes_the_answer(text: str, result: str) -> Non
 def test_the_final_newline_is_the_documents() -> None:
     assert ModelView.of(Document.from_text("a")).restore("a\nb\n") == "a\nb"
     assert ModelView.of(Document.from_text("a\n")).restore("a\nb") == "a\nb\n"
+
+
+@pytest.mark.parametrize("blanks", [" ", "  ", "\t", " \t "])
+def test_a_changed_line_keeps_the_trailing_whitespace_the_model_never_saw(blanks: str) -> None:
+    document = Document.from_text(f"a = 1{blanks}\nb = 2\nc = 3{blanks}\n")
+    view = ModelView.of(document)
+    assert view.restore("a = 1\nb = 2\nc = 4\n") == f"a = 1{blanks}\nb = 2\nc = 4{blanks}\n"
+
+
+def test_inserted_lines_take_no_trailing_whitespace_from_their_neighbours() -> None:
+    view = ModelView.of(Document.from_text("a = 1  \nb = 2  \n"))
+    assert view.restore("a = 1\nnew\nb = 2\n") == "a = 1  \nnew\nb = 2  \n"
