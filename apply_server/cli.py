@@ -150,6 +150,8 @@ def _applied(file: str, done: Done, document: Document, seconds: float) -> str:
 
 def _replay(options: argparse.Namespace) -> int:
     cases = load_cases([Path(path) for path in options.paths], options.only)
+    if options.ignore_snippet:
+        cases = [replace(case, snippet=None) for case in cases if case.instruction]
     results: list[Result] = []
     status = 0
     with terminal.progress() as bars:
@@ -273,6 +275,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         dtype=options.dtype,
         profile=options.profile,
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
+        cost=getattr(options, "cost", ""),
         max_new=options.max_new,
         verify=Verify(options.verify),
         allowed_guards=frozenset(options.allow),
@@ -364,6 +367,11 @@ def _replay_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     command.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
     command.add_argument("--json", metavar="OUT", help="write the full report to this file")
+    command.add_argument(
+        "--ignore-snippet",
+        action="store_true",
+        help="give the model the instruction alone; cases without one are left out",
+    )
     command.add_argument(
         "--tokenizer", metavar="NAME", help="for the scripted target: a model's name, or words"
     )
@@ -459,7 +467,17 @@ def _engine_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-new", type=int, metavar="N", help="the longest answer, in tokens (default: by file)"
     )
-    group.add_argument("--proposer", default="auto", help="drafting: auto, suffix or none")
+    group.add_argument(
+        "--proposer",
+        default="auto",
+        help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to compare)",
+    )
+    group.add_argument(
+        "--cost",
+        default="",
+        metavar="rho=N",
+        help="weigh drafts by passes that cost 1 + (k-1)/N, not by what was measured here",
+    )
 
 
 def _model_arguments(group: argparse._ArgumentGroup) -> None:

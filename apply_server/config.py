@@ -19,18 +19,15 @@ class Verify(StrEnum):
     NEVER = "never"
 
 
-PROPOSERS = ("auto", "suffix", "none")
-
-
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
     """How edits are computed.
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
-    `proposer` names the drafting ("none" = plain decoding); `max_new` caps the answer in tokens
-    (None = derived from the file); `verify` says when the model is asked at all;
-    `allowed_guards` names the guards whose objections are overridden. Raises
-    InvalidRequest for values that can't work.
+    `proposer` names the drafting ("none" = plain decoding); `cost` is what passes cost: "rho=15",
+    or "" for what they cost here; `max_new` caps the answer in tokens (None = derived from the
+    file); `verify` says when the model is asked at all; `allowed_guards` names the guards whose
+    objections are overridden. Raises InvalidRequest for values that can't work.
     """
 
     model: str
@@ -38,6 +35,7 @@ class EngineConfig:
     dtype: str = "auto"
     profile: str = ""
     proposer: str = "auto"
+    cost: str = ""
     max_new: int | None = None
     verify: Verify = Verify.ALWAYS
     allowed_guards: frozenset[str] = frozenset()
@@ -45,7 +43,3 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.max_new is not None and self.max_new < 1:
             raise InvalidRequest(f"The output limit must be at least 1 token, not {self.max_new}.")
-        if self.proposer not in PROPOSERS:
-            raise InvalidRequest(
-                f"Unknown proposer {self.proposer!r}. Choose one of {', '.join(PROPOSERS)}."
-            )

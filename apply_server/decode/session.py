@@ -38,7 +38,8 @@ class Counters:
     """What one session cost; the raw numbers of every report.
 
     Times are seconds of wall clock. `drafted_tokens` counts what was fed to the target, accepted
-    or not; `accepted_tokens` what of it went into the output. `passes` excludes prefill.
+    or not; `accepted_tokens` what of it went into the output. `blocks` holds, for every target
+    pass (prefill excluded), how many tokens it was fed.
     """
 
     prompt_tokens: int = 0
@@ -49,6 +50,7 @@ class Counters:
     prefill_s: float = 0.0
     decode_s: float = 0.0
     propose_s: float = 0.0
+    blocks: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -109,6 +111,7 @@ class Session(Generic[SlotT]):
 
     def _count(self, draft: Draft, path: tuple[int, ...], emitted: Sequence[int]) -> None:
         self.counters.target_passes += 1
+        self.counters.blocks.append(1 + len(draft))
         self.counters.drafted_tokens += len(draft)
         self.counters.accepted_tokens += len(path)
         self.counters.output_tokens += len(emitted)

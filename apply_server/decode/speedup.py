@@ -48,6 +48,14 @@ class CostTable:
         return CostTable(((1, 1.0), (2, 1.0 + 1.0 / rho)))
 
     @staticmethod
+    def parse(spec: str) -> CostTable:
+        """The table that "rho=15" names. Raises ValueError on anything else."""
+        name, _, value = spec.partition("=")
+        if name != "rho":
+            raise ValueError(f"{spec!r} is no cost: write rho=15, or another number")
+        return CostTable.synthetic(float(value))
+
+    @staticmethod
     def measured(seconds: Mapping[int, float]) -> CostTable:
         """From measured seconds per pass at some k, 1 among them. Timing noise never makes a
         longer pass cheaper than a shorter one.

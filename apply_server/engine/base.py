@@ -33,7 +33,10 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one request cost. Times in seconds, prefill and decoding apart."""
+    """What one request cost. Times in seconds, prefill and decoding apart.
+
+    `modelled_cost` is what its passes cost by the cost table, in passes over one token.
+    """
 
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -43,6 +46,7 @@ class Report:
     prefill_s: float = 0.0
     decode_s: float = 0.0
     propose_s: float = 0.0
+    modelled_cost: float = 0.0
 
     @property
     def tokens_per_pass(self) -> float:
@@ -55,6 +59,16 @@ class Report:
         return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else 0.0
 
     @property
+    def drafted_per_output(self) -> float:
+        """Drafted tokens over output tokens; what is over 1 was wasted."""
+        return self.drafted_tokens / self.output_tokens if self.output_tokens else 0.0
+
+    @property
+    def modelled_speedup(self) -> float:
+        """Over plain decoding, which costs one for each token, by the cost table alone."""
+        return self.output_tokens / self.modelled_cost if self.modelled_cost else 0.0
+
+    @property
     def tokens_per_s(self) -> float:
         """Decoding rate, prefill apart."""
         return self.output_tokens / self.decode_s if self.decode_s else 0.0
@@ -64,6 +78,8 @@ class Report:
         return asdict(self) | {
             "tokens_per_pass": round(self.tokens_per_pass, 3),
             "acceptance_rate": round(self.acceptance_rate, 4),
+            "drafted_per_output": round(self.drafted_per_output, 4),
+            "modelled_speedup": round(self.modelled_speedup, 3),
             "tokens_per_s": round(self.tokens_per_s, 2),
         }
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from apply_server import models
 from apply_server.chat_template import ChatTemplate
 from apply_server.config import EngineConfig
-from apply_server.decode.draft import Proposer
 from apply_server.decode.speedup import CostTable
 from apply_server.document import Document
 from apply_server.engine.base import Engine
@@ -20,7 +18,7 @@ from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
-from apply_server.propose.build import DraftSources, build_proposer
+from apply_server.propose.build import parse_proposer
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
 from apply_server.target.support import DTYPES
@@ -62,6 +60,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     template = ChatTemplate.load(files.folder)
     eos = end_of_sequence(files.folder)
     report.notice("Loading the model …")
+    cost = _given_cost(config)
     target = _load_target(files.folder, config)
     return Model(
         target,
@@ -69,7 +68,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
         template,
         config.profile or files.profile,
         eos,
-        cost_table(target, files.folder, models.model_store().cache.root / "costs"),
+        cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
     )
 
 
@@ -77,7 +76,7 @@ def model_engine(
     model: Model[TransformersSlot], config: EngineConfig
 ) -> LocalEngine[TransformersSlot]:
     """An engine over weights that are loaded already."""
-    return LocalEngine(model, _proposers(config), config.max_new)
+    return LocalEngine(model, parse_proposer(config.proposer), config.max_new)
 
 
 def scripted_engine(
@@ -88,8 +87,9 @@ def scripted_engine(
     closing = PROFILES[_SCRIPTED_PROFILE](task_of(request, view)).closing
     answer = tokenizer.encode(answer_text(view.answer(expected.line_texts()), closing))
     target = ScriptedTarget(lambda prompt: answer)
-    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), DEFAULT_COST)
-    return LocalEngine(model, _proposers(config), config.max_new)
+    cost = _given_cost(config) or DEFAULT_COST
+    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), cost)
+    return LocalEngine(model, parse_proposer(config.proposer), config.max_new)
 
 
 def choose_tokenizer(name: str | None) -> Tokenizer:
@@ -122,6 +122,8 @@ def end_of_sequence(folder: Path) -> frozenset[int]:
 
 def _check_names(config: EngineConfig) -> None:
     """Before anything is fetched. Raises InvalidRequest."""
+    parse_proposer(config.proposer)
+    _given_cost(config)
     for what, name, known in (
         ("prompt profile", config.profile, ("", *PROFILES)),
         ("number type", config.dtype, DTYPES),
@@ -140,5 +142,9 @@ def _load_target(folder: Path, config: EngineConfig) -> TransformersTarget:
         ) from error
 
 
-def _proposers(config: EngineConfig) -> Callable[[DraftSources, CostTable], Proposer]:
-    return lambda sources, cost: build_proposer(sources, cost, config.proposer)
+def _given_cost(config: EngineConfig) -> CostTable | None:
+    """The table that the user names, None where it is to be found. Raises InvalidRequest."""
+    try:
+        return CostTable.parse(config.cost) if config.cost else None
+    except ValueError as error:
+        raise InvalidRequest(f"Bad cost table: {error}.") from None

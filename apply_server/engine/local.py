@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from threading import Event
 from typing import Generic, TypeVar
 
@@ -61,10 +61,10 @@ class LocalEngine(Generic[SlotT]):
             for done in prefill(session, self.model.target):
                 yield Prefilling(done, len(prompt.tokens))
             for _ in decode(session, self.model.target):
-                yield _progress(session, len(prompt.source))
+                yield _progress(self._report(session), len(prompt.source))
         _check_complete(answer, session, view)
         edits, text = rewrite(request.document, view.restore(answer.text))
-        yield Done(edits, text, _report(session.counters), output=tuple(session.output))
+        yield Done(edits, text, self._report(session), output=tuple(session.output))
 
     def prompt(self, request: EditRequest) -> Prompt:
         """What the target is asked. Raises InvalidRequest where the profile can't say it."""
@@ -94,12 +94,18 @@ class LocalEngine(Generic[SlotT]):
 
     def _sources(self, request: EditRequest, prompt: Prompt) -> DraftSources:
         """What the answer is likely to be copied from, the merge's prediction first."""
+        sources = DraftSources(prompt.source, prompt.snippet, prompt=prompt.tokens)
         try:
             predicted = ModelView.of(request.document).answer(predict(request).lines)
         except ApplyError:
-            return DraftSources(prompt.source, prompt.snippet)
+            return sources
         merged = self.model.tokenizer.encode(answer_text(predicted, prompt.closing))
-        return DraftSources(prompt.source, prompt.snippet, merged)
+        return replace(sources, merged=merged)
+
+    def _report(self, session: Session[SlotT]) -> Report:
+        counted = asdict(session.counters)
+        cost = sum(self.model.cost.cost(tokens) for tokens in counted.pop("blocks"))
+        return Report(**counted, modelled_cost=cost)
 
     def limit(self, prompt: Prompt) -> int:
         """The most tokens an honest answer needs: the file, the edit twice, and room to spare.
@@ -142,12 +148,6 @@ def _check_complete(answer: Answer, session: Session[SlotT], view: ModelView) ->
     )
 
 
-def _progress(session: Session[SlotT], expected: int) -> Decoding:
-    counters = session.counters
-    report = _report(counters)
-    share = min(1.0, counters.output_tokens / max(1, expected))
+def _progress(report: Report, expected: int) -> Decoding:
+    share = min(1.0, report.output_tokens / max(1, expected))
     return Decoding(share, report.tokens_per_s, report.acceptance_rate)
-
-
-def _report(counters: Counters) -> Report:
-    return Report(**asdict(counters))

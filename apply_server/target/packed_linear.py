@@ -1,4 +1,4 @@
-"""Linear layers with weights laid out once for oneDNN: the same products, two to three times faster.
+"""Linear layers with weights laid out once for oneDNN: the same products, several times as fast.
 
 A block of a few rows is where a draft is verified, and where the stock CPU product is worst (on an
 AVX2 processor MKL takes four times a one-row pass for eight rows, oneDNN less than two). Must not

@@ -67,6 +67,13 @@ def test_the_limit_holds_inside_a_block_and_for_the_bonus_token(k: int, limit: i
     assert session.finish is Finish.LIMIT
 
 
+def test_the_counters_hold_what_each_pass_was_fed() -> None:
+    answer = tuple(range(1, 11))
+    session = run(scripted(*answer), [0], Oracle(answer, 4), 10)
+    assert session.counters.blocks == [5, 5]
+    assert session.counters.drafted_tokens == 8
+
+
 @pytest.mark.parametrize("k", range(7))
 def test_each_pass_emits_the_accepted_tokens_and_one_more(k: int) -> None:
     answer = tuple(range(1, 25))
