@@ -54,8 +54,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "terminal": {"models", "engine", "replay"},
     "cli": {
-        "__init__", "bench", "errors", "config", "document", "edits", "engine", "files", "models",
-        "replay", "request", "terminal",
+        "__init__", "bench", "errors", "config", "document", "edits", "engine", "files", "guards",
+        "models", "replay", "request", "terminal",
     },
     "__main__": {"cli"},
     "__init__": set(),

@@ -19,7 +19,7 @@ import pytest
 
 from apply_server import models
 from apply_server.cli import main
-from apply_server.config import EngineConfig
+from apply_server.config import EngineConfig, Verify
 from apply_server.engine import build
 from apply_server.engine.base import Engine, EngineEvent
 from apply_server.request import EditRequest
@@ -207,9 +207,14 @@ def test_options_reach_the_engine(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
     )
     (config,) = configs
     assert config == EngineConfig(
-        "m", "cpu", "float32", "fastapply", "none", 99, verify=config.verify
+        model="m",
+        device="cpu",
+        dtype="float32",
+        profile="fastapply",
+        proposer="none",
+        max_new=99,
+        verify=Verify.WHEN_AMBIGUOUS,
     )
-    assert config.verify == "whenAmbiguous"
 
 
 # Refusals
@@ -485,7 +490,8 @@ def process(
         [sys.executable, *start, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(environment or {})},
+        # Unbuffered output would hide what happens when a buffer is written at exit.
+        env={**os.environ, "PYTHONUNBUFFERED": "", **(environment or {})},
         cwd=ROOT,
     )
 

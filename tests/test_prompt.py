@@ -64,8 +64,9 @@ def test_the_whole_chat_prompt(tokenizer: Tokenizer) -> None:
         "Apply this update to the file. Comments such as `... existing code ...` in it stand for "
         "code of the file that stays as it is; write that code out.\n\n```python\na = 2\n```\n\n"
         "Edit: make it two\n\n"
-        "Answer with the complete file after the edit. Copy everything else exactly, comments and "
-        "blank lines included.<|im_end|>\n<|im_start|>assistant\n```python\n"
+        "Answer with the complete file after the edit. Change only what the edit says and add no "
+        "comments of your own. Copy everything else exactly, comments and blank lines included."
+        "<|im_end|>\n<|im_start|>assistant\n```python\n"
     )
     assert text_of(tokenizer, prompt.source) == "a = 1\n```"
     assert text_of(tokenizer, prompt.snippet) == "a = 2\n```"

@@ -49,7 +49,12 @@ def test_the_ends_of_sequence_are_the_models_own(
 
 @pytest.mark.parametrize(
     ("setting", "known"),
-    [({"profile": "morph"}, "chat, fastapply"), ({"dtype": "int3"}, "auto, float32, bfloat16")],
+    [
+        ({"profile": "morph"}, "chat, fastapply"),
+        ({"dtype": "int3"}, "auto, float32, bfloat16"),
+        ({"proposer": "lookup"}, "auto, suffix"),
+        ({"cost": "cheap"}, "cheap"),
+    ],
 )
 def test_unknown_names_are_refused_before_anything_is_fetched(
     monkeypatch: pytest.MonkeyPatch, setting: dict[str, str], known: str
@@ -61,10 +66,10 @@ def test_unknown_names_are_refused_before_anything_is_fetched(
             make(config, Report())
 
 
-@pytest.mark.parametrize("setting", [{"proposer": "lookup"}, {"max_new": 0}, {"max_new": -5}])
-def test_settings_that_cannot_work_make_no_configuration(setting: dict[str, object]) -> None:
-    with pytest.raises(InvalidRequest):
-        EngineConfig("m", **setting)  # type: ignore[arg-type]
+@pytest.mark.parametrize("limit", [0, -5])
+def test_a_limit_that_leaves_no_token_makes_no_configuration(limit: int) -> None:
+    with pytest.raises(InvalidRequest, match=f"not {limit}"):
+        EngineConfig("m", max_new=limit)
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_an_endless_answer_is_cut_at_a_limit_that_follows_the_file() -> None:
 
 
 def test_the_limit_grows_with_file_and_snippet() -> None:
-    small, file, both = Bench(""), Bench(""), Bench("")
+    small, file, both = (Bench("", kind="none") for _ in range(3))
     for bench, asked in (
         (small, request("a\n", "x")),
         (file, request("a\n" * 400, "x")),

@@ -17,8 +17,8 @@ from apply_server.replay.report import as_json, summarise
 from apply_server.replay.run import Baseline, Result, replay, request_of
 from apply_server.request import EditRequest
 
-OURS = Report(100, 40, 4, 60, 36, 1.5, 2.0, 0.25)
-PLAIN = Report(100, 40, 40, 0, 0, 1.5, 8.0, 0.0)
+OURS = Report(100, 40, 4, 60, 36, 1.5, 2.0, 0.25, 8.0)
+PLAIN = Report(100, 40, 40, 0, 0, 1.5, 8.0, 0.0, 40.0)
 
 
 @dataclass
@@ -64,8 +64,11 @@ def test_a_row_has_every_field_of_a_report() -> None:
         "prefill_s": 1.5,
         "decode_s": 2.0,
         "propose_s": 0.25,
+        "modelled_cost": 8.0,
         "tokens_per_pass": 10.0,
         "acceptance_rate": 0.6,
+        "drafted_per_output": 1.5,
+        "modelled_speedup": 5.0,
         "tokens_per_s": 20.0,
         "plain_passes": 40,
         "plain_decode_s": 8.0,
@@ -144,10 +147,18 @@ def test_other_output_than_plain_is_seen() -> None:
 
 def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
     fast = Result(
-        "a", True, 1.0, Report(10, 90, 1, 89, 89, 1.0, 1.0), baseline=Baseline(90, 9.0, 9.0, True)
+        "a",
+        True,
+        1.0,
+        Report(10, 90, 1, 89, 89, 1.0, 1.0, 0.0, 10.0),
+        baseline=Baseline(90, 9.0, 9.0, True),
     )
     slow = Result(
-        "b", False, 0.5, Report(10, 10, 9, 11, 1, 1.0, 3.0), baseline=Baseline(10, 3.0, 1.0, False)
+        "b",
+        False,
+        0.5,
+        Report(10, 10, 9, 11, 1, 1.0, 3.0, 0.0, 30.0),
+        baseline=Baseline(10, 3.0, 1.0, False),
     )
     refused = Result("c", False, 0.0, error="TruncatedOutput")
     summary = summarise([fast, slow, refused], "scripted", "words")
@@ -167,8 +178,11 @@ def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
         "prefill_s": 2.0,
         "decode_s": 4.0,
         "propose_s": 0.0,
+        "modelled_cost": 40.0,
         "tokens_per_pass": 10.0,
         "acceptance_rate": 0.9,
+        "drafted_per_output": 1.0,
+        "modelled_speedup": 2.5,
         "tokens_per_s": 25.0,
         "plain_passes": 100,
         "plain_decode_s": 12.0,
