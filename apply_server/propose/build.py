@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +21,9 @@ from apply_server.propose.suffix import ChainProposer, SuffixSource
 from apply_server.propose.survival import Survival
 
 LONGEST_DRAFT = 512
-"""A pass over more tokens would keep a cancelled request waiting."""
+LONGEST_PASS = 20.0
+"""A cancelled request waits for the pass that is running: at most so many one-token passes. Cutting
+a long copy there costs one pass in twenty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +82,21 @@ def _auto(sources: DraftSources, cost: CostTable) -> Proposer:
         SuffixSource(sources.texts),
         RecentOccurrences(sources.texts),
     ]
-    return TreeProposer(found, cost, Survival(PRIORS), LONGEST_DRAFT)
+    return TreeProposer(found, cost, Survival(PRIORS), _longest(cost))
 
 
 def _suffix(sources: DraftSources, cost: CostTable) -> Proposer:
     texts = (sources.merged or (), *sources.texts)
-    return AdaptiveLimit(ChainProposer(SuffixSource(texts)), shortest=4, longest=LONGEST_DRAFT)
+    return AdaptiveLimit(ChainProposer(SuffixSource(texts)), shortest=4, longest=_longest(cost))
 
 
 def _none(sources: DraftSources, cost: CostTable) -> Proposer:
     return NoDraft()
+
+
+def _longest(cost: CostTable) -> int:
+    """The longest draft whose pass, the pending token included, is short enough to wait for."""
+    return max(1, bisect_right(range(1, LONGEST_DRAFT + 2), LONGEST_PASS, key=cost.cost) - 1)
 
 
 def _lookup(k: int, n: int) -> ProposerFactory:
