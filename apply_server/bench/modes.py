@@ -63,10 +63,9 @@ def choose(names: Sequence[str], ks: Sequence[int], ns: Sequence[int]) -> Choice
     """
     unknown = sorted(set(names) - set(NAMES))
     if unknown or not names:
-        raise InvalidRequest(
-            f"Unknown mode {', '.join(unknown)!r}. Choose from {', '.join(NAMES)}."
-        )
-    if min((*ks, *ns), default=0) < 1:
+        problem = f"Unknown mode {', '.join(unknown)!r}" if unknown else "No mode is named"
+        raise InvalidRequest(f"{problem}. Choose from {', '.join(NAMES)}.")
+    if not ks or not ns or min(*ks, *ns) < 1:
         raise InvalidRequest("Prompt lookup needs at least one k and one n, each 1 or more.")
     grid = [_tuned(Lookup(k, n)) for k, n in sorted(set(product(ks, ns)))]
     available = {

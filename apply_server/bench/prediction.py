@@ -30,13 +30,14 @@ class Prediction:
 
 def predict(runs: Iterable[Run], cost: CostTable | None) -> Prediction:
     """Over all passes of `runs`; `cost` is the table of the model that made them."""
-    passes = [each for run in runs for each in run.passes]
+    made = list(runs)
+    passes = [each for run in made for each in run.passes]
     speedup = _modelled_speedup(passes, cost) if cost and passes else None
-    drafting = [each for each in passes if each.drafted]
-    if not drafting:
+    if not any(each.drafted for each in passes):
         return Prediction(modelled_speedup=speedup)
-    accepted = sum(each.emitted - 1 for each in drafting)
-    rejections = sum(each.emitted <= each.drafted for each in drafting)
+    accepted = sum(each.emitted - 1 for each in passes)
+    # The last pass of a run is cut by the output's end, which rejects nothing.
+    rejections = sum(each.emitted <= each.drafted for run in made for each in run.passes[:-1])
     alpha = accepted / (accepted + rejections) if accepted else 0.0
     length = round(sum(each.drafted for each in passes) / len(passes))
     return Prediction(alpha, expected_tokens_per_pass(alpha, length), speedup)
