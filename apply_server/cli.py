@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
     except ApplyError as error:
         return _fail(error, as_json)
     except KeyboardInterrupt:
-        return _fail(Cancelled("Interrupted. Nothing was written."), as_json)
+        return _fail(Cancelled("Interrupted."), as_json)
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -101,9 +101,12 @@ def _apply(options: argparse.Namespace) -> int:
     request = EditRequest(
         document, path.name, options.instruction, _snippet(options.snippet), options.language
     )
-    with terminal.progress() as bars:
-        engine = build.build_engine(_config(options), terminal.model_report(bars))
-        done = terminal.watch(engine.run(request, Event()), bars)
+    try:
+        with terminal.progress() as bars:
+            engine = build.build_engine(_config(options), terminal.model_report(bars))
+            done = terminal.watch(engine.run(request, Event()), bars)
+    except KeyboardInterrupt:
+        raise Cancelled("Interrupted. Nothing was written.") from None
     data = document.encode(done.text)  # without --write too: what is shown could be written
     if options.write and done.text != document.text:
         write_text(path, stamp, data)

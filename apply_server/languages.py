@@ -79,6 +79,13 @@ _BY_NAME = {
     "CMakeLists.txt": "cmake",
 }
 
+_MARKDOWN = frozenset({"markdown", "md", "mdx", "rmd", "quarto"})
+
+
+def is_markdown(language: str | None) -> bool:
+    """Whether code fences are that language's own text."""
+    return (language or "").lower() in _MARKDOWN
+
 
 def language_of(name: str) -> str:
     """The language id for a file's name; "" where the name doesn't tell."""

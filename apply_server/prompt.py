@@ -8,13 +8,15 @@ prose comes first. Must not know models, drafts or files.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apply_server.chat_template import ChatTemplate
 from apply_server.errors import InvalidRequest
+from apply_server.languages import is_markdown
 from apply_server.tokens import TextStream, Tokenizer
 
+_CODE_FENCE, _PROSE_FENCE = 3, 4
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -58,7 +60,9 @@ class Prompt:
 
 def chat_wording(task: Task) -> Wording:
     """For instruction-tuned chat models: code fences longer than any in the texts."""
-    fence = _fence(task.original, task.instruction, task.snippet)
+    texts = (task.original, task.instruction, task.snippet)
+    # An edit of prose may well bring the file its first code block, with a fence of three.
+    fence = _fence(_PROSE_FENCE if is_markdown(task.language) else _CODE_FENCE, texts)
     return Wording(
         system=(
             "You are a careful programmer. You get a file and an edit, and you answer with the "
@@ -189,6 +193,6 @@ def _block(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _fence(*texts: str) -> str:
+def _fence(least: int, texts: Sequence[str]) -> str:
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
-    return "`" * max(3, longest + 1)
+    return "`" * max(least, longest + 1)

@@ -16,6 +16,10 @@ from apply_server.errors import ModelUnavailable
 
 _UNICODE_FORMS = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 
+# What careless rules lose: a first letter without a space before it, case, runs of blanks, a
+# decomposed accent, characters outside the basic plane; the end is plain so that nothing is held.
+_PROBE = "Ab  c\t\n\n    d_e1é e\u0301 漢 😀 <s> end\n"
+
 
 class TextStream(Protocol):
     """Tokens in, text out, never half a character."""
@@ -60,10 +64,19 @@ class HuggingFaceTokenizer:
             raise ModelUnavailable(f"Could not read the tokenizer {path}: {error}") from error
         self.name = name
         self._plain.encode_special_tokens = True
+        if self._round_trip(_PROBE) != _PROBE:
+            raise ModelUnavailable(
+                f"The tokenizer of {name} doesn't keep text as it is (spaces, case or accents are "
+                "lost), so a copied line would change. Choose another model."
+            )
 
     def encode(self, text: str) -> tuple[int, ...]:
         """See Tokenizer.encode."""
         return tuple(self._plain.encode(text, add_special_tokens=False).ids)
+
+    def _round_trip(self, text: str) -> str:
+        stream = self.stream()
+        return "".join(stream.push(token) for token in self.encode(text))
 
     def encode_markup(self, text: str) -> tuple[int, ...]:
         """See Tokenizer.encode_markup."""

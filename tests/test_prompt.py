@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -88,6 +89,12 @@ def test_the_fence_is_longer_than_any_run_of_backticks(
         assert wording.closing not in text
         assert not wording.end.search(text)
     assert wording.opening == f"{wording.closing}python\n"
+
+
+@pytest.mark.parametrize("language", ["markdown", "mdx"])
+def test_prose_may_be_given_its_first_code_block(language: str) -> None:
+    wording = chat_wording(replace(task("# T\n", "add an example"), language=language))
+    assert not wording.end.search("# T\n\n```sh\nrun\n```\n")
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, decoders, normalizers, processors
 from tokenizers import Tokenizer as Backend
-from tokenizers import normalizers, processors
 
 from apply_server.errors import ModelUnavailable
 from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
@@ -26,6 +26,23 @@ def saved(folder: Path, change: Callable[[Backend], None] = lambda backend: None
     path = folder / "tokenizer.json"
     backend.save(str(path))
     return HuggingFaceTokenizer(path, "bytes")
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [
+        normalizers.Lowercase(),
+        normalizers.StripAccents(),
+        normalizers.Replace(Regex(r" +"), " "),
+        normalizers.Prepend(" "),
+    ],
+)
+def test_a_tokenizer_that_changes_text_is_refused(tmp_path: Path, careless: object) -> None:
+    def change(backend: Backend) -> None:
+        backend.normalizer = careless
+
+    with pytest.raises(ModelUnavailable, match="doesn't keep text as it is"):
+        saved(tmp_path, change)
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +120,14 @@ def test_code_points_are_kept_whatever_the_tokenizer_composes(
 
 
 def test_a_normaliser_that_belongs_to_the_vocabulary_stays(tmp_path: Path) -> None:
-    both = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(" ", "_")])
-    tokenizer = saved(tmp_path, lambda backend: setattr(backend, "normalizer", both))
-    assert tokenizer.encode("a b") == tokenizer.encode("a_b")
+    def space_marks(backend: Backend) -> None:
+        mark = normalizers.Replace(" ", "\u2581")
+        backend.normalizer = normalizers.Sequence([normalizers.NFC(), mark])
+        unmark = decoders.Replace("\u2581", " ")
+        backend.decoder = decoders.Sequence([decoders.ByteLevel(), unmark])
+
+    tokenizer = saved(tmp_path, space_marks)
+    assert tokenizer.encode("a b") == tokenizer.encode("a\u2581b")
     assert len(tokenizer.encode("e\u0301")) == 3
 
 

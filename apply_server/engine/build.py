@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from pathlib import Path
 
 from apply_server import models
@@ -21,7 +22,7 @@ from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import parse_proposer
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
-from apply_server.target.support import DTYPES
+from apply_server.target.support import DTYPES, resolve_device
 from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
 from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
 from apply_server.view import ModelView
@@ -55,19 +56,21 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     Raises ModelUnavailable, and InvalidRequest for an unknown profile or number type.
     """
     _check_names(config)
+    resolve_device(config.device)
     files = models.resolve(config.model, report)
     tokenizer = HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model)
     template = ChatTemplate.load(files.folder)
     eos = end_of_sequence(files.folder)
     report.notice("Loading the model …")
     cost = _given_cost(config)
-    target = _load_target(files.folder, config)
+    target = TransformersTarget.load(files.folder, config.device, config.dtype)
     return Model(
         target,
         tokenizer,
         template,
         config.profile or files.profile,
         eos,
+        target.context,
         cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
     )
 
@@ -88,7 +91,9 @@ def scripted_engine(
     answer = tokenizer.encode(answer_text(view.answer(expected.line_texts()), closing))
     target = ScriptedTarget(lambda prompt: answer)
     cost = _given_cost(config) or DEFAULT_COST
-    model = Model(target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), cost)
+    model = Model(
+        target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), sys.maxsize, cost
+    )
     return LocalEngine(model, parse_proposer(config.proposer), config.max_new)
 
 
@@ -131,15 +136,6 @@ def _check_names(config: EngineConfig) -> None:
         if name not in known:
             choices = ", ".join(filter(None, known))
             raise InvalidRequest(f"Unknown {what} {name!r}. Choose one of {choices}.")
-
-
-def _load_target(folder: Path, config: EngineConfig) -> TransformersTarget:
-    try:
-        return TransformersTarget.load(folder, config.device, config.dtype)
-    except (RuntimeError, AssertionError) as error:  # torch's for a device that isn't there
-        raise ModelUnavailable(
-            f"Could not load {config.model} on the device {config.device!r}: {error}"
-        ) from error
 
 
 def _given_cost(config: EngineConfig) -> CostTable | None:

@@ -34,13 +34,17 @@ SlotT = TypeVar("SlotT")
 
 @dataclass(frozen=True, slots=True)
 class Model(Generic[SlotT]):
-    """A target with everything that speaks its language; `cost` is what its passes cost here."""
+    """A target with everything that speaks its language.
+
+    `context` is the most tokens that prompt and answer may have, `cost` what passes cost here.
+    """
 
     target: TargetModel[SlotT]
     tokenizer: Tokenizer
     template: ChatTemplate
     profile: str
     eos: frozenset[int]
+    context: int
     cost: CostTable
 
 
@@ -62,7 +66,7 @@ class LocalEngine(Generic[SlotT]):
                 yield Prefilling(done, len(prompt.tokens))
             for _ in decode(session, self.model.target):
                 yield _progress(self._report(session), len(prompt.source))
-        _check_complete(answer, session, view)
+        _check_complete(answer, session)
         edits, text = rewrite(request.document, view.restore(answer.text))
         yield Done(edits, text, self._report(session), output=tuple(session.output))
 
@@ -110,17 +114,20 @@ class LocalEngine(Generic[SlotT]):
     def limit(self, prompt: Prompt) -> int:
         """The most tokens an honest answer needs: the file, the edit twice, and room to spare.
 
-        Raises DocumentTooLong where the user's own cap is below the file's length.
+        Less where the model's context ends before. Raises DocumentTooLong where the context, or the
+        user's own cap, has no room for a file as long as this one.
         """
-        needed = len(prompt.source)
-        if self.max_new is None:
-            return needed + needed // 4 + 2 * len(prompt.snippet) + 256
-        if self.max_new < needed:
-            raise DocumentTooLong(
-                f"Needs about {needed} tokens; limit is {self.max_new}. Nothing was changed.",
-                {"needed": needed, "limit": self.max_new},
-            )
-        return self.max_new
+        file, asked = len(prompt.source), len(prompt.tokens)
+        generous = file + file // 4 + 2 * len(prompt.snippet) + 256
+        limit = min(self.max_new or generous, self.model.context - asked)
+        if limit >= file:
+            return limit
+        capped = self.max_new is not None and self.max_new < file
+        needed, most = (file, self.max_new) if capped else (asked + file, self.model.context)
+        raise DocumentTooLong(
+            f"Needs about {needed} tokens; limit is {most}. Nothing was changed.",
+            {"needed": needed, "limit": most},
+        )
 
 
 def task_of(request: EditRequest, view: ModelView) -> Task:
@@ -134,13 +141,12 @@ def task_of(request: EditRequest, view: ModelView) -> Task:
     )
 
 
-def _check_complete(answer: Answer, session: Session[SlotT], view: ModelView) -> None:
-    if answer.closed and (answer.text.strip() or not view.lines):
+def _check_complete(answer: Answer, session: Session[SlotT]) -> None:
+    """Whether an empty answer was asked for is for the guards to say."""
+    if answer.closed:
         return
     reason = "stopped before the end of the file"
-    if answer.closed:
-        reason = "answered with an empty file"
-    elif session.finish is Finish.LIMIT:
+    if session.finish is Finish.LIMIT:
         reason = f"reached its limit of {session.limit} tokens before the end of the file"
     raise TruncatedOutput(
         f"The model {reason}. Nothing was changed; try again with a clearer or smaller edit.",

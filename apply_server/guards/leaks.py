@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from apply_server.guards.model import Finding, GuardInput, Level
+from apply_server.languages import is_markdown
 from apply_server.snippet.markers import is_marker
-from apply_server.snippet.text import is_markdown, split_lines, strip_fence
+from apply_server.snippet.text import split_lines, strip_fence
 
 MARKER = "leaked-marker"
 FENCE = "leaked-fence"

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 
+from apply_server.languages import is_markdown
 from apply_server.snippet.symbols import Symbol, symbol_of
-from apply_server.snippet.text import is_markdown
 
 _LOOKALIKES = str.maketrans("‘’‚‛“”„‟‐‑‒–—―", "''''\"\"\"\"------")
 _ALNUM = re.compile(r"[^\W_]")

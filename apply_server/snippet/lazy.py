@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from apply_server.errors import InvalidRequest
+from apply_server.languages import is_markdown
 from apply_server.snippet.markers import marker_rows
 from apply_server.snippet.model import Edit, Segment
 from apply_server.snippet.symbols import Symbol, symbol_of
-from apply_server.snippet.text import is_markdown
 
 
 def parse_code(lines: Sequence[str], original: Sequence[str], language: str | None) -> Edit:

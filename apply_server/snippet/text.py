@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from apply_server.languages import is_markdown
+
 _EOL = re.compile(r"\r\n|\n|\r")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`\n]*)$")
-_PROSE = frozenset({"markdown", "md", "mdx", "rmd", "quarto"})
 
 
 def split_lines(text: str) -> list[str]:
@@ -19,10 +20,6 @@ def split_lines(text: str) -> list[str]:
     if lines and lines[-1] == "":
         lines.pop()
     return lines
-
-
-def is_markdown(language: str | None) -> bool:
-    return (language or "").lower() in _PROSE
 
 
 def strip_fence(lines: Sequence[str], language: str | None) -> list[str]:

@@ -76,14 +76,26 @@ def plain_logits(model: Any, tokens: list[int]) -> torch.Tensor:
 
 
 def resolve_device(device: str) -> str:
-    """ "auto" → CUDA, then MPS, then the CPU."""
+    """ "auto" → CUDA, then MPS, then the CPU. Raises ModelUnavailable for one that isn't there."""
     import torch
 
     if device != "auto":
-        return device
+        return _checked(device)
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _checked(device: str) -> str:
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch's for a device that isn't there
+        raise ModelUnavailable(
+            f"The device {device!r} can't be used: {str(error).splitlines()[0]}"
+        ) from error
+    return device
 
 
 def resolve_dtype(dtype: str, device: str) -> torch.dtype:

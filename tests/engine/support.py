@@ -127,6 +127,7 @@ class Bench:
     ended: bool = False
     kind: str = "auto"
     max_new: int | None = None
+    context: int = 100_000
     tokenizer: EndingTokenizer = field(default_factory=EndingTokenizer)
     sources: list[DraftSources] = field(default_factory=list)
     target: RecordingTarget = field(init=False)
@@ -138,7 +139,8 @@ class Bench:
 
     def engine(self) -> LocalEngine[ScriptedSlot]:
         template = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
-        model = Model(self.target, self.tokenizer, template, "chat", frozenset({EOS}), COST)
+        eos = frozenset({EOS})
+        model = Model(self.target, self.tokenizer, template, "chat", eos, self.context, COST)
         return LocalEngine(model, self._proposer, self.max_new)
 
     def run(self, request: EditRequest, cancel: Event | None = None) -> list[EngineEvent]:

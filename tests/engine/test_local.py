@@ -14,8 +14,9 @@ from apply_server.decode.draft import NoDraft
 from apply_server.document import Document
 from apply_server.engine.base import Decoding, Done, Engine, Prefilling, Report
 from apply_server.engine.build import model_engine, scripted_engine
+from apply_server.engine.guarded import GuardedEngine
 from apply_server.engine.local import LocalEngine, Model
-from apply_server.errors import Cancelled, DocumentTooLong, TruncatedOutput
+from apply_server.errors import Cancelled, DocumentTooLong, GuardBlocked, TruncatedOutput
 from apply_server.replay.cases import Case, load_cases
 from apply_server.replay.run import request_of
 from apply_server.request import EditRequest
@@ -189,12 +190,49 @@ def refused(bench: Bench, asked: EditRequest, error: type[Exception], match: str
         ("a\n", "stopped before the end of the file"),
         ("a\nb", "stopped before the end of the file"),
         ("", "stopped before the end of the file"),
-        ("```", "answered with an empty file"),
-        ("\n \n```", "answered with an empty file"),
     ],
 )
 def test_an_answer_that_ends_early_is_refused(answer: str, reason: str) -> None:
     refused(Bench(answer, ended=True), request("a\nb\nc\n", "x"), TruncatedOutput, reason)
+
+
+@pytest.mark.parametrize("answer", ["```", "\n```", "\n \n```"])
+@pytest.mark.parametrize(
+    ("instruction", "asked_for"),
+    [("Delete the whole content of this file.", True), ("Rename a to b.", False)],
+)
+def test_an_empty_answer_is_a_result_only_where_it_was_asked_for(
+    answer: str, instruction: str, asked_for: bool
+) -> None:
+    bench = Bench(answer, ended=True)
+    engine = GuardedEngine(bench.engine())
+    asked = request("a = 1\nb = 2\nc = 3\n", instruction)
+    if asked_for:
+        *_, done = engine.run(asked, Event())
+        assert isinstance(done, Done)
+        assert done.text == ""
+    else:
+        with pytest.raises(GuardBlocked) as caught:
+            list(engine.run(asked, Event()))
+        assert "mostly-gone" in caught.value.details["guards"]  # type: ignore[operator]
+
+
+def test_the_limit_gives_way_to_the_models_context() -> None:
+    asked = request("a = 1\n" * 20, "x")
+    prompt = Bench("").engine().prompt(asked)
+    for room in (0, 7):
+        bench = Bench("", context=len(prompt.tokens) + len(prompt.source) + room)
+        refused(bench, asked, TruncatedOutput, "limit")
+        assert bench.target.rooms == [len(prompt.source) + room]
+
+
+def test_a_file_that_leaves_no_room_for_itself_is_refused_with_both_numbers() -> None:
+    asked = request("a = 1\n" * 20, "x")
+    prompt = Bench("").engine().prompt(asked)
+    needed = len(prompt.tokens) + len(prompt.source)
+    bench = Bench("", context=needed - 1)
+    refused(bench, asked, DocumentTooLong, f"about {needed} tokens; limit is {needed - 1}")
+    assert not bench.target.opened
 
 
 def test_an_endless_answer_is_cut_at_a_limit_that_follows_the_file() -> None:
@@ -341,7 +379,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Model:  # type: ignore[typ
     backend.save(str(path))
     target = TransformersTarget(tiny_model("qwen2", vocab_size=backend.get_vocab_size()), 2048)
     tokenizer = HuggingFaceTokenizer(path, "bytes")
-    return Model(target, tokenizer, ChatTemplate(CHATML), "chat", frozenset({258}), COST)
+    return Model(target, tokenizer, ChatTemplate(CHATML), "chat", frozenset({258}), 2048, COST)
 
 
 def test_a_random_models_babble_is_refused_alike_with_and_without_drafts(tiny: Model) -> None:  # type: ignore[type-arg]
