@@ -22,13 +22,19 @@ _BACKTICKS = re.compile(r"`+")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a prompt says: all text, "\\n" endings, the file's text as the model is to see it."""
+    """What a prompt says: all text, "\\n" endings, the file's text as the model is to see it.
+
+    `merged` is the file that the snippet's merge predicts, where there is a merge; `sure` tells
+    whether its place and meaning are beyond doubt.
+    """
 
     name: str
     language: str
     original: str
     instruction: str
     snippet: str
+    merged: str | None = None
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +53,15 @@ class Wording:
 class Prompt:
     """Ready for a target.
 
-    `source` holds the original's tokens as they would stand in the answer, `snippet` the snippet's,
-    both with the closing line's; drafts copy from them. `closing` and `end` make the stop rule.
+    `source` holds the original's tokens as they would stand in the answer, `snippet` the snippet's
+    and `merged` the predicted file's, all with the closing line's; drafts copy from them. `closing`
+    and `end` make the stop rule.
     """
 
     tokens: tuple[int, ...]
     source: tuple[int, ...]
     snippet: tuple[int, ...]
+    merged: tuple[int, ...] | None
     closing: str
     end: re.Pattern[str]
 
@@ -127,6 +135,9 @@ def build_prompt(task: Task, profile: str, tokenizer: Tokenizer, template: ChatT
         tokens,
         tokenizer.encode(answer_text(task.original, wording.closing)),
         tokenizer.encode(answer_text(task.snippet, wording.closing)),
+        None
+        if task.merged is None
+        else tokenizer.encode(answer_text(task.merged, wording.closing)),
         wording.closing,
         wording.end,
     )
@@ -182,6 +193,13 @@ def _chat_edit(task: Task, fence: str) -> str:
         )
     if task.instruction:
         parts.append(f"Edit: {task.instruction.strip()}\n\n")
+    if task.merged is not None and task.sure:
+        # Without it a small model drops code that the update leaves out, or copies its markers; a
+        # diff or the changed hunks alone were no help to it (see the README's measurements).
+        parts.append(
+            "With the update in its place the file reads:\n\n"
+            f"{fence}{task.language}\n{_block(task.merged)}{fence}\n\n"
+        )
     parts.append(
         "Answer with the complete file after the edit. Change only what the edit says and add no "
         "comments of your own. Copy everything else exactly, comments and blank lines included."

@@ -57,7 +57,7 @@ def engine_runner(engine: LocalEngine[SlotT]) -> Runner:
     def run(job: Job) -> Run:
         prompt = engine.prompt(job.request)
         started = time.perf_counter()
-        with engine.session(job.request, prompt, job.stop(), Event()) as session:
+        with engine.session(prompt, job.stop(), Event()) as session:
             ready_s = time.perf_counter() - started  # merging and indexing
             for _ in prefill(session, engine.model.target):
                 pass

@@ -23,7 +23,7 @@ from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Re
 from apply_server.engine.merging import predict
 from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
 from apply_server.languages import language_of
-from apply_server.prompt import Answer, Prompt, Task, answer_text, build_prompt
+from apply_server.prompt import Answer, Prompt, Task, build_prompt
 from apply_server.propose.build import DraftSources
 from apply_server.request import EditRequest
 from apply_server.tokens import Tokenizer
@@ -61,7 +61,7 @@ class LocalEngine(Generic[SlotT]):
         view = ModelView.of(request.document)
         prompt = self.prompt(request)
         answer = self.answer(prompt)
-        with self.session(request, prompt, answer, cancel) as session:
+        with self.session(prompt, answer, cancel) as session:
             for done in prefill(session, self.model.target):
                 yield Prefilling(done, len(prompt.tokens))
             for _ in decode(session, self.model.target):
@@ -80,9 +80,7 @@ class LocalEngine(Generic[SlotT]):
         return Answer(self.model.tokenizer.stream(), prompt.end, self.model.eos)
 
     @contextmanager
-    def session(
-        self, request: EditRequest, prompt: Prompt, stop: StopRule, cancel: Event
-    ) -> Iterator[Session[SlotT]]:
+    def session(self, prompt: Prompt, stop: StopRule, cancel: Event) -> Iterator[Session[SlotT]]:
         """A session ready for prefill; its slot is closed in the end.
 
         Raises DocumentTooLong where prompt and answer don't fit the model.
@@ -90,21 +88,14 @@ class LocalEngine(Generic[SlotT]):
         limit = self.limit(prompt)
         slot = self.model.target.open(prompt.tokens, limit)
         try:
-            proposer = self.proposer(self._sources(request, prompt), self.model.cost)
+            sources = DraftSources(
+                prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens
+            )
+            proposer = self.proposer(sources, self.model.cost)
             counters = Counters(prompt_tokens=len(prompt.tokens))
             yield Session(slot, proposer, stop, limit, cancel, counters)
         finally:
             self.model.target.close(slot)
-
-    def _sources(self, request: EditRequest, prompt: Prompt) -> DraftSources:
-        """What the answer is likely to be copied from, the merge's prediction first."""
-        sources = DraftSources(prompt.source, prompt.snippet, prompt=prompt.tokens)
-        try:
-            predicted = ModelView.of(request.document).answer(predict(request).lines)
-        except ApplyError:
-            return sources
-        merged = self.model.tokenizer.encode(answer_text(predicted, prompt.closing))
-        return replace(sources, merged=merged)
 
     def _report(self, session: Session[SlotT]) -> Report:
         counted = asdict(session.counters)
@@ -131,14 +122,19 @@ class LocalEngine(Generic[SlotT]):
 
 
 def task_of(request: EditRequest, view: ModelView) -> Task:
-    """The request as a prompt says it."""
-    return Task(
+    """The request as a prompt says it, with the merge of its snippet where there is one."""
+    task = Task(
         name=request.name,
         language=request.language or language_of(request.name),
         original=view.text,
         instruction=request.instruction,
         snippet="\n".join(line.text for line in split_lines(request.snippet)),
     )
+    try:
+        merged = predict(request)
+    except ApplyError:
+        return task
+    return replace(task, merged=view.answer(merged.lines), sure=merged.unambiguous)
 
 
 def _check_complete(answer: Answer, session: Session[SlotT]) -> None:
