@@ -10,7 +10,6 @@ import io
 import json
 import os
 import sys
-import textwrap
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,12 +18,13 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO
 
-from apply_server import __version__, models, terminal
+from apply_server import models, terminal
+from apply_server.arguments import build_parser
 from apply_server.bench.build import Bench, Selection, prepare
-from apply_server.bench.modes import GRID_K, GRID_N, KINDS, NAMES, choose
+from apply_server.bench.modes import choose
 from apply_server.bench.report import Measurements, report_json
 from apply_server.bench.runs import Measured, interleave
-from apply_server.bench.table import HELP, notes, table
+from apply_server.bench.table import notes, table
 from apply_server.config import EngineConfig, Verify
 from apply_server.document import Document
 from apply_server.edits import unified_diff
@@ -32,33 +32,18 @@ from apply_server.engine import build
 from apply_server.engine.base import Done
 from apply_server.errors import FAILED, INTERRUPTED, ApplyError, Cancelled, InvalidRequest
 from apply_server.files import read_document, write_text
-from apply_server.guards import GUARD_NAMES
 from apply_server.replay.cases import load_cases
 from apply_server.replay.report import as_json, summarise
 from apply_server.replay.run import EngineFor, Result, replay
 from apply_server.request import EditRequest
 
 APPLIED, NO_CHANGE = 0, 1
-EXIT_CODES = """\
-exit codes:
-  0  applied, or the diff of what would be applied was printed
-  1  no changes: the edit is already applied
-  2  refused: the request or the edit can't be carried out as it is
-  3  error: something that should have worked did not
-  130  interrupted; nothing was written
-"""
-EXAMPLES = """\
-examples:
-  apply-server apply cart.py --instruction "rename total to subtotal"
-  apply-server apply cart.py --snippet suggestion.py --write
-  pbpaste | apply-server apply cart.py --snippet - --verify never
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     _accept_any_text(sys.stdout, sys.stderr)
-    options = _parser().parse_args(arguments)
+    options = build_parser(_COMMANDS).parse_args(arguments)
     try:
         status = _run(options)
         sys.stdout.flush()  # here, as a reader that went away must not become a traceback at exit
@@ -311,204 +296,14 @@ def _print_json(value: object) -> None:
     print(json.dumps(value, indent=2))  # ASCII, so that it is JSON in every terminal's encoding
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "apply-server",
-        description="Apply an edit to a file with a local code model, exactly and fast.",
-        epilog=EXAMPLES + "\n" + EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"apply-server {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _apply_parser(commands)
-    _replay_parser(commands)
-    _bench_parser(commands)
-    _models_parser(commands)
-    return parser
-
-
-def _apply_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    apply = _command(
-        commands,
-        "apply",
-        "Apply an instruction or a snippet to one file and print the unified diff; with --write, "
-        "write the file.",
-        epilog=EXAMPLES + "\n" + EXIT_CODES,
-    )
-    apply.add_argument("file", help="the file to edit")
-    apply.add_argument("-i", "--instruction", default="", help="what to change, in words")
-    apply.add_argument(
-        "-s", "--snippet", metavar="F", help="a file with the suggested code; - reads stdin"
-    )
-    apply.add_argument("-w", "--write", action="store_true", help="write the file")
-    apply.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    apply.add_argument(
-        "--no-speculation", action="store_true", help="decode plainly, to compare output or speed"
-    )
-    apply.add_argument("--encoding", help="the file's encoding, where it can't be told (cp1252, …)")
-    apply.add_argument("--language", help="the file's language, where its name doesn't tell")
-    _engine_arguments(apply)
-    apply.set_defaults(run=_apply)
-
-
-def _replay_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = _command(
-        commands,
-        "replay",
-        "Replay recorded edits and report exactness, passes and speed. PATH is a folder of "
-        "fixtures or a .jsonl file with id, language, original, instruction, snippet, expected.",
-    )
-    command.add_argument("paths", nargs="+", metavar="PATH")
-    command.add_argument(
-        "--target",
-        choices=("model", "scripted"),
-        default="model",
-        help="who answers: the model, or a script that knows the expected file (no weights needed)",
-    )
-    command.add_argument(
-        "--baseline", choices=("plain",), help="also decode plainly and compare output and time"
-    )
-    command.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
-    command.add_argument("--json", metavar="OUT", help="write the full report to this file")
-    command.add_argument(
-        "--ignore-snippet",
-        action="store_true",
-        help="give the model the instruction alone; cases without one are left out",
-    )
-    command.add_argument(
-        "--tokenizer", metavar="NAME", help="for the scripted target: a model's name, or words"
-    )
-    _engine_arguments(command)
-    command.set_defaults(run=_replay)
-
-
-def _bench_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = _command(
-        commands,
-        "bench",
-        "Decode cases with apply-server and with transformers' generate, in turns, in one process, "
-        "on the same prompts and weights, and compare. PATH is as for replay.",
-        epilog=HELP,
-    )
-    command.add_argument("paths", nargs="+", metavar="PATH")
-    cases = command.add_argument_group("cases")
-    cases.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
-    cases.add_argument("--kind", choices=KINDS, help="only cases with a snippet, or without")
-    cases.add_argument(
-        "--min-output",
-        type=int,
-        default=0,
-        metavar="N",
-        help="only cases whose expected answer has at least N tokens",
-    )
-    cases.add_argument("--limit", type=int, metavar="N", help="at most N cases, the first ones")
-    command.add_argument(
-        "--modes",
-        type=_names,
-        default=NAMES,
-        metavar="A,B",
-        help="what to run (default: " + ",".join(NAMES) + ")",
-    )
-    for name, grid in (("k", GRID_K), ("n", GRID_N)):
-        command.add_argument(
-            f"--lookup-{name}",
-            type=_numbers,
-            default=grid,
-            metavar="N,N",
-            help=f"values of {name} to tune prompt lookup over "
-            f"(default: {','.join(map(str, grid))})",
-        )
-    command.add_argument("--json", metavar="OUT", help="write the full report to this file")
-    _model_arguments(command.add_argument_group("engine"))
-    command.set_defaults(run=_bench)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, as 10,32") from None
-
-
-def _models_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    group = _command(commands, "models", "List, fetch and find models.")
-    actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
-    _command(actions, "list", "The models known by name, and which are here.").set_defaults(
-        run=_models_list
-    )
-    for name, run, text in (
-        ("pull", _models_pull, "Fetch and convert a model now; prints its folder."),
-        ("path", _models_path, "Print the folder of a model that is here."),
-    ):
-        action = _command(actions, name, text)
-        action.add_argument("name", metavar="NAME", help="a model's name (see models list)")
-        action.set_defaults(run=run)
-
-
-def _engine_arguments(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("engine")
-    _model_arguments(group)
-    group.add_argument(
-        "--verify",
-        choices=[str(choice) for choice in Verify],
-        default=str(Verify.ALWAYS),
-        help="when the model decides: always; only where a snippet's place is in doubt; or never, "
-        "offline and without a model (default: %(default)s)",
-    )
-    group.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        choices=GUARD_NAMES,
-        metavar="GUARD",
-        help=f"take the result although this guard objects: {', '.join(GUARD_NAMES)}",
-    )
-    group.add_argument(
-        "--max-new", type=int, metavar="N", help="the longest answer, in tokens (default: by file)"
-    )
-    group.add_argument(
-        "--proposer",
-        default="auto",
-        help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to compare)",
-    )
-    group.add_argument(
-        "--cost",
-        default="",
-        metavar="rho=N",
-        help="weigh drafts by passes that cost 1 + (k-1)/N, not by what was measured here",
-    )
-
-
-def _model_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--model",
-        default=models.DEFAULT_MODEL,
-        help="a name from `models list`, a folder, a .gguf file or a hub id (default: %(default)s)",
-    )
-    group.add_argument("--device", default="auto", help="cpu, cuda, mps (default: the best one)")
-    group.add_argument(
-        "--dtype", default="auto", help="float32, bfloat16, float16 (default: by processor)"
-    )
-    group.add_argument("--profile", default="", help="prompt profile: chat or fastapply")
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    description: str,
-    epilog: str = "",
-) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name,
-        help=description,
-        description=textwrap.fill(description, 88),
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+_COMMANDS = {
+    "apply": _apply,
+    "replay": _replay,
+    "bench": _bench,
+    "models list": _models_list,
+    "models pull": _models_pull,
+    "models path": _models_path,
+}
 
 
 if __name__ == "__main__":
