@@ -288,6 +288,8 @@ def _write_report(path: Path, report: str) -> None:
 def _fail(error: ApplyError, as_json: bool) -> int:
     if as_json:
         _print_json({"status": "failed", "error": error.to_json()})
+    elif "diff" in error.details:
+        print(error.details["diff"], file=sys.stderr)
     print(f"{error.code}: {error.message}", file=sys.stderr)
     return error.exit_status
 

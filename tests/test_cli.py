@@ -585,3 +585,20 @@ def test_a_signal_during_decoding_exits_with_130_and_the_file_is_as_it_was(desk:
     assert b"Cancelled: Interrupted. Nothing was written.\nclosed True\n" in err
     assert b"Traceback" not in err
     assert desk.contents() == before
+
+
+def test_what_a_guard_blocks_is_shown_and_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, snippet = tmp_path / "mod.py", tmp_path / "snippet.py"
+    file.write_text("a = 1\nb = 2\n")
+    snippet.write_text("a = (\n# ... existing code ...\n")
+    asked = ["apply", str(file), "--snippet", str(snippet), "--verify", "never", "--write"]
+    assert main(asked) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "-a = 1\n+a = (\n" in shown.err
+    assert "GuardBlocked: " in shown.err
+    assert file.read_text() == "a = 1\nb = 2\n"
+    assert main([*asked, "--allow", "syntax"]) == 0
+    assert file.read_text() == "a = (\nb = 2\n"
