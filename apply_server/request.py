@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apply_server.document import Document
+from apply_server.document import Document, split_lines
 from apply_server.errors import InvalidRequest
+from apply_server.languages import language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +29,13 @@ class EditRequest:
             raise InvalidRequest(
                 "There is nothing to apply: give an instruction, a snippet, or both."
             )
+
+    @property
+    def language_id(self) -> str:
+        """The language given, else the one the name tells; "" where neither does."""
+        return self.language or language_of(self.name)
+
+    @property
+    def snippet_view(self) -> str:
+        """The snippet as models and guards see it: lines joined with "\\n", none at the end."""
+        return "\n".join(line.text for line in split_lines(self.snippet))

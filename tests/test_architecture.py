@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "languages": set(),
     "config": {"errors"},
     "document": {"errors"},
-    "request": {"errors", "document"},
+    "request": {"errors", "document", "languages"},
     "tokens": {"errors"},
     "chat_template": {"errors"},
     "files": {"errors", "document"},

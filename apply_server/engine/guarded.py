@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from apply_server import guards
-from apply_server.document import Document, split_lines
+from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine.base import Done, Engine, EngineEvent
 from apply_server.engine.merging import predict
 from apply_server.errors import ApplyError
-from apply_server.languages import language_of
 from apply_server.request import EditRequest
 
 
@@ -41,8 +40,8 @@ def _guard_input(request: EditRequest, done: Done) -> guards.GuardInput:
         final=Document.from_text(done.text).line_texts(),
         edits=done.edits,
         instruction=request.instruction,
-        snippet="\n".join(line.text for line in split_lines(request.snippet)),
-        language=request.language or language_of(request.name),
+        snippet=request.snippet_view,
+        language=request.language_id,
         hunks=_hunks(request),
     )
 

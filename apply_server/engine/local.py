@@ -17,12 +17,10 @@ from apply_server.decode.loop import decode, prefill
 from apply_server.decode.session import Counters, Finish, Session, StopRule
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
-from apply_server.document import split_lines
 from apply_server.edits import rewrite
 from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Report
 from apply_server.engine.merging import predict
 from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
-from apply_server.languages import language_of
 from apply_server.prompt import Answer, Prompt, Task, build_prompt
 from apply_server.propose.build import DraftSources
 from apply_server.request import EditRequest
@@ -125,10 +123,10 @@ def task_of(request: EditRequest, view: ModelView) -> Task:
     """The request as a prompt says it, with the merge of its snippet where there is one."""
     task = Task(
         name=request.name,
-        language=request.language or language_of(request.name),
+        language=request.language_id,
         original=view.text,
         instruction=request.instruction,
-        snippet="\n".join(line.text for line in split_lines(request.snippet)),
+        snippet=request.snippet_view,
     )
     try:
         merged = predict(request)

@@ -13,7 +13,6 @@ from apply_server.config import Verify
 from apply_server.edits import rewrite
 from apply_server.engine.base import Done, Engine, EngineEvent
 from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
-from apply_server.languages import language_of
 from apply_server.merge import Merge, merge
 from apply_server.request import EditRequest
 from apply_server.snippet import parse_snippet
@@ -30,7 +29,7 @@ def predict(request: EditRequest) -> Merge:
             "An instruction needs the model: leave out `--verify never`, or give a snippet."
         )
     lines = request.document.line_texts()
-    language = request.language or language_of(request.name)
+    language = request.language_id
     return merge(lines, parse_snippet(request.snippet, lines, language), language)
 
 
