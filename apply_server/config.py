@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from apply_server.errors import InvalidRequest
 
+DEFAULT_REMOVAL_RATIO = 0.6
+
 
 class Verify(StrEnum):
     """When the model decides: for every edit, where the merge is in doubt, or for none."""
@@ -26,8 +28,9 @@ class EngineConfig:
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
     `proposer` names the drafting ("none" = plain decoding); `cost` is what passes cost: "rho=15",
     or "" for what they cost here; `max_new` caps the answer in tokens (None = derived from the
-    file); `verify` says when the model is asked at all; `allowed_guards` names the guards whose
-    objections are overridden. Raises InvalidRequest for values that can't work.
+    file) and `max_file` the file; `verify` says when the model is asked at all; `allowed_guards`
+    names the guards whose objections are overridden; `max_removal` is the share of a file's
+    characters that may go unasked. Raises InvalidRequest for values that can't work.
     """
 
     model: str
@@ -39,6 +42,8 @@ class EngineConfig:
     max_new: int | None = None
     verify: Verify = Verify.ALWAYS
     allowed_guards: frozenset[str] = frozenset()
+    max_file: int | None = None
+    max_removal: float = DEFAULT_REMOVAL_RATIO
 
     def __post_init__(self) -> None:
         if self.max_new is not None and self.max_new < 1:

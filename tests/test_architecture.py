@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
         "config", "decode", "document", "engine", "errors", "models", "prompt", "replay", "request",
         "target", "view",
     },
+    "lsp": {"config", "models"},
     "terminal": {"models", "engine", "replay"},
     "arguments": {"__init__", "bench", "config", "guards", "models"},
     "cli": {

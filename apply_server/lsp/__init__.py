@@ -1,0 +1,1 @@
+"""The language server: what editors see of the engine."""
