@@ -167,6 +167,11 @@ class Answer:
         """The file's new text so far, without the closing."""
         return "".join((*self._lines, self._line))
 
+    def lines_from(self, first: int) -> Sequence[str]:
+        """The lines so far from number `first` on; one that isn't complete only when closed."""
+        rest = [self._line] if self.closed and self._line else []
+        return self._lines[first:] + rest
+
     def ends(self, token: int) -> bool:
         """See StopRule.ends."""
         if token in self.eos:
@@ -176,10 +181,8 @@ class Answer:
         if found := self.end.search(self._line):
             self.closed = True
             self._line = self._line[: found.start()]
-        whole, newline, rest = self._line.rpartition("\n")
-        if newline:
-            self._lines.append(whole + newline)
-            self._line = rest
+        *whole, self._line = self._line.split("\n")
+        self._lines += (f"{line}\n" for line in whole)
         return self.closed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apply_server.document import Document, split_lines
 from apply_server.errors import InvalidRequest
@@ -14,7 +14,8 @@ class EditRequest:
     """An edit of one document: an instruction, a snippet, or both.
 
     `name` is the file's name as the user knows it (for the prompt and for messages), `language` the
-    editor's language id or a fixture's; None means that the name tells. Raises InvalidRequest where
+    editor's language id or a fixture's; None means that the name tells. `selection` are the lines
+    (first, end exclusive) that may change; None is the whole document. Raises InvalidRequest where
     there is nothing to do.
     """
 
@@ -23,12 +24,23 @@ class EditRequest:
     instruction: str = ""
     snippet: str = ""
     language: str | None = None
+    selection: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.instruction.strip() and not self.snippet.strip():
             raise InvalidRequest(
                 "There is nothing to apply: give an instruction, a snippet, or both."
             )
+        if self.selection and not self.document.lines[slice(*self.selection)]:
+            raise InvalidRequest("The selection is empty. Select the lines to edit, or nothing.")
+
+    def part(self) -> EditRequest:
+        """The same edit of the selected lines as a document of their own."""
+        if self.selection is None:
+            return self
+        lines = self.document.lines[slice(*self.selection)]
+        text = "".join(line.text + line.eol for line in lines)
+        return replace(self, document=Document.from_text(text), selection=None)
 
     @property
     def language_id(self) -> str:

@@ -53,9 +53,14 @@ class ModelView:
         return "".join(f"{line}\n" for line in kept)
 
     def to_document(self, edit: LineEdit) -> LineEdit:
-        """An edit of the view's lines as one of the document's: lines get the indentation back."""
-        lines = tuple(self.indentation + line if line.strip(_BLANKS) else "" for line in edit.lines)
-        return LineEdit(edit.start + self.first, edit.end + self.first, lines)
+        """An edit of the view's lines as one of the document's.
+
+        Lines get the indentation back, and trailing whitespace where they stand for as many others.
+        """
+        lines = [self.indentation + line if line.strip(_BLANKS) else "" for line in edit.lines]
+        start, end = edit.start + self.first, edit.end + self.first
+        replaced = [line.text for line in self.document.lines[start:end]]
+        return LineEdit(start, end, tuple(_with_blanks(lines, replaced)))
 
     def restore(self, model_text: str) -> str:
         """The document's view after the model rewrote `text` to `model_text`.
@@ -68,8 +73,7 @@ class ModelView:
         result: list[str] = []
         at = 0
         for edit in map(self.to_document, line_edits(self.lines, answer)):
-            replaced = originals[edit.start : edit.end]
-            result += (*originals[at : edit.start], *_with_blanks(edit.lines, replaced))
+            result += (*originals[at : edit.start], *edit.lines)
             at = edit.end
         result += originals[at:]
         ended = self._final_newline() if originals else model_text.endswith(("\n", "\r"))

@@ -15,6 +15,18 @@ from apply_server.request import EditRequest
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """What the merge of the snippet predicts, where it is sure; no model has seen it."""
+
+    edits: tuple[LineEdit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNeeded:
+    """What comes after this needs the model: whoever shares it among documents waits here."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prefilling:
     """The prompt is being read: `done` of `total` tokens."""
 
@@ -29,6 +41,36 @@ class Decoding:
     share: float
     tokens_per_s: float
     acceptance_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The target has confirmed the text up to these lines (exclusive) of original and result.
+
+    `edits` are those decided since the last such event, `copied_share` (0 to 1) is of the result's
+    lines so far, `passes` and `tokens_per_s` count from the start, `share` is Decoding's.
+    """
+
+    original_line: int
+    result_line: int
+    edits: tuple[LineEdit, ...]
+    passes: int
+    tokens_per_s: float
+    copied_share: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The decided edits of the original's lines `from_line` up to `to_line`.
+
+    They replace what was shown for those lines (the preview's edits or nothing) and come only
+    where they make another text. With the preview and all deltas applied one has the final text.
+    """
+
+    from_line: int
+    to_line: int
+    edits: tuple[LineEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +142,17 @@ class Done:
     warnings: tuple[str, ...] = ()
 
 
-EngineEvent = Prefilling | Decoding | Done
+EngineEvent = Preview | ModelNeeded | Prefilling | Decoding | Verified | Delta | Done
 
 
 class Engine(Protocol):
     """Applies edits, one at a time."""
 
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
-        """Events in the order above, `Done` last. Raises an ApplyError instead of a wrong result;
-        Cancelled within one target pass or prefill chunk of `cancel` being set.
+        """Events, `Done` last and before it: Preview, ModelNeeded, Prefilling, then Decoding with
+        Verified and Delta in between, each where there is something to say.
+
+        Raises an ApplyError instead of a wrong result; Cancelled within one target pass or prefill
+        chunk of `cancel` being set. What comes before ModelNeeded may run on another thread.
         """
         ...

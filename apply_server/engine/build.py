@@ -17,6 +17,7 @@ from apply_server.engine.cost import cost_table
 from apply_server.engine.guarded import GuardedEngine
 from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
+from apply_server.engine.selected import SelectedEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import parse_proposer
@@ -46,8 +47,8 @@ def build_engine(config: EngineConfig, report: models.Report) -> Engine:
 
 
 def guarded(engine: Engine, config: EngineConfig) -> Engine:
-    """The same engine, its results checked before anybody sees them."""
-    return GuardedEngine(engine, config.allowed_guards)
+    """The same engine for selections too, its results checked before anybody sees them."""
+    return GuardedEngine(SelectedEngine(engine), config.allowed_guards, config.max_removal)
 
 
 def load_model(config: EngineConfig, report: models.Report) -> Model[TransformersSlot]:
@@ -79,7 +80,8 @@ def model_engine(
     model: Model[TransformersSlot], config: EngineConfig
 ) -> LocalEngine[TransformersSlot]:
     """An engine over weights that are loaded already."""
-    return LocalEngine(model, parse_proposer(config.proposer), config.max_new)
+    proposer = parse_proposer(config.proposer)
+    return LocalEngine(model, proposer, config.max_new, config.max_file)
 
 
 def scripted_engine(
@@ -94,7 +96,8 @@ def scripted_engine(
     model = Model(
         target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), sys.maxsize, cost
     )
-    return LocalEngine(model, parse_proposer(config.proposer), config.max_new)
+    proposer = parse_proposer(config.proposer)
+    return LocalEngine(model, proposer, config.max_new, config.max_file)
 
 
 def choose_tokenizer(name: str | None) -> Tokenizer:

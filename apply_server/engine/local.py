@@ -18,8 +18,9 @@ from apply_server.decode.session import Counters, Finish, Session, StopRule
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
 from apply_server.edits import rewrite
-from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Report
+from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Report, Verified
 from apply_server.engine.merging import predict
+from apply_server.engine.partial import Confirmed
 from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
 from apply_server.prompt import Answer, Prompt, Task, build_prompt
 from apply_server.propose.build import DraftSources
@@ -48,11 +49,16 @@ class Model(Generic[SlotT]):
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine(Generic[SlotT]):
-    """See Engine. `max_new` caps the answer; None derives the cap from file and edit."""
+    """See Engine.
+
+    `max_new` caps the answer (None derives the cap from file and edit), `max_file` the file; both
+    in tokens.
+    """
 
     model: Model[SlotT]
     proposer: Callable[[DraftSources, CostTable], Proposer]
     max_new: int | None = None
+    max_file: int | None = None
 
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
         """See Engine.run."""
@@ -62,11 +68,33 @@ class LocalEngine(Generic[SlotT]):
         with self.session(prompt, answer, cancel) as session:
             for done in prefill(session, self.model.target):
                 yield Prefilling(done, len(prompt.tokens))
+            confirmed = Confirmed(view)
             for _ in decode(session, self.model.target):
-                yield _progress(self._report(session), len(prompt.source))
+                progress = _progress(self._report(session), len(prompt.source))
+                yield progress
+                yield from self._confirmed(confirmed, answer, session, progress)
         _check_complete(answer, session)
         edits, text = rewrite(request.document, view.restore(answer.text))
         yield Done(edits, text, self._report(session), output=tuple(session.output))
+
+    def _confirmed(
+        self, confirmed: Confirmed, answer: Answer, session: Session[SlotT], progress: Decoding
+    ) -> Iterator[Verified]:
+        """What the last pass settled, where it settled anything."""
+        before = confirmed.original_line
+        edits = confirmed.feed(answer.lines_from(confirmed.lines))
+        if answer.closed:
+            edits += confirmed.finish()
+        if edits or confirmed.original_line > before:
+            yield Verified(
+                confirmed.original_line,
+                confirmed.result_line,
+                edits,
+                session.counters.target_passes,
+                progress.tokens_per_s,
+                confirmed.copied_share,
+                progress.share,
+            )
 
     def prompt(self, request: EditRequest) -> Prompt:
         """What the target is asked. Raises InvalidRequest where the profile can't say it."""
@@ -107,16 +135,22 @@ class LocalEngine(Generic[SlotT]):
         user's own cap, has no room for a file as long as this one.
         """
         file, asked = len(prompt.source), len(prompt.tokens)
+        if self.max_file is not None and file > self.max_file:
+            raise _too_long(file, self.max_file)
         generous = file + file // 4 + 2 * len(prompt.snippet) + 256
         limit = min(self.max_new or generous, self.model.context - asked)
         if limit >= file:
             return limit
         capped = self.max_new is not None and self.max_new < file
         needed, most = (file, self.max_new) if capped else (asked + file, self.model.context)
-        raise DocumentTooLong(
-            f"Needs about {needed} tokens; limit is {most}. Nothing was changed.",
-            {"needed": needed, "limit": most},
-        )
+        raise _too_long(needed, most)
+
+
+def _too_long(needed: int, most: int | None) -> DocumentTooLong:
+    return DocumentTooLong(
+        f"Needs about {needed} tokens; limit is {most}. Nothing was changed.",
+        {"needed": needed, "limit": most},
+    )
 
 
 def task_of(request: EditRequest, view: ModelView) -> Task:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from threading import Event
 
 from apply_server.config import Verify
-from apply_server.edits import rewrite
-from apply_server.engine.base import Done, Engine, EngineEvent
+from apply_server.edits import LineEdit, rewrite
+from apply_server.engine.base import Done, Engine, EngineEvent, ModelNeeded, Preview
+from apply_server.engine.partial import Shown
 from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
 from apply_server.merge import Merge, merge
 from apply_server.request import EditRequest
@@ -42,23 +43,27 @@ class PolicyEngine:
 
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
         """See Engine.run."""
-        done = self._merged(request)
-        if done is None:
-            yield from self.model().run(request, cancel)
-        else:
-            yield done
+        merged = self._predicted(request)
+        if merged is not None and self.verify is not Verify.ALWAYS:
+            yield _spliced(request, merged)
+            return
+        shown = Shown(request.document.line_texts())
+        if merged is not None:
+            shown.preview, _ = _rewritten(request, merged)
+            yield Preview(tuple(shown.preview))
+        yield ModelNeeded()
+        for event in self.model().run(request, cancel):
+            yield from shown.follow(event)
 
-    def _merged(self, request: EditRequest) -> Done | None:
-        """The merge where it may stand unverified; None where the model is to decide."""
-        if self.verify is Verify.ALWAYS:
-            return None
+    def _predicted(self, request: EditRequest) -> Merge | None:
+        """The merge where it is sure; None where the model is to decide without it."""
         if self.verify is Verify.NEVER:
-            return _spliced(request, _sure(predict(request)))
+            return _sure(predict(request))
         try:
             merged = predict(request)
         except (AmbiguousTarget, AnchorNotFound, InvalidRequest):
             return None
-        return _spliced(request, merged) if merged.unambiguous else None
+        return merged if merged.unambiguous else None
 
 
 def _sure(merged: Merge) -> Merge:
@@ -76,5 +81,9 @@ def _sure(merged: Merge) -> Merge:
 
 
 def _spliced(request: EditRequest, merged: Merge) -> Done:
-    edits, text = rewrite(request.document, "".join(f"{line}\n" for line in merged.lines))
+    edits, text = _rewritten(request, merged)
     return Done(edits, text, verified=False, warnings=merged.warnings)
+
+
+def _rewritten(request: EditRequest, merged: Merge) -> tuple[tuple[LineEdit, ...], str]:
+    return rewrite(request.document, "".join(f"{line}\n" for line in merged.lines))

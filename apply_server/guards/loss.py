@@ -14,8 +14,8 @@ from apply_server.snippet.text import split_lines
 TRUNCATED = "truncated"
 MOSTLY_GONE = "mostly-gone"
 DUPLICATED_TAIL = "duplicated-tail"
-_MOST_CHARACTERS = 0.6
-_MOST_LINES = 0.5
+# As lines are shorter or longer than others, fewer of them count as most: 50% go with 60%.
+_LINES_PER_CHARACTERS = 5 / 6
 
 
 def truncated(given: GuardInput, scope: Scope) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def truncated(given: GuardInput, scope: Scope) -> Iterator[Finding]:
 
 
 def mostly_gone(given: GuardInput, scope: Scope) -> Iterator[Finding]:
-    """Over 60% of the characters and 50% of the lines are gone, and the edit doesn't say so."""
+    """More characters, and lines, are gone than may be, and the edit doesn't say so."""
     if scope.asks_for_all():
         return
     lines, characters = 0, 0
@@ -54,7 +54,8 @@ def mostly_gone(given: GuardInput, scope: Scope) -> Iterator[Finding]:
         lost = _length([given.original[row] for row in rows])
         characters += max(0, lost - _length(edit.lines))
     whole = _length(given.original)
-    if lines > _MOST_LINES * len(given.original) and characters > _MOST_CHARACTERS * whole:
+    most_lines = given.max_removal * _LINES_PER_CHARACTERS * len(given.original)
+    if lines > most_lines and characters > given.max_removal * whole:
         yield Finding(
             MOSTLY_GONE,
             "block",

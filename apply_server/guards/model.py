@@ -20,7 +20,8 @@ class GuardInput:
     `edits` turn `original` into `final` (ascending, disjoint). `language` is a language server's
     id or a plain name, None or "" where unknown. `hunks` are spans (start, end) of the original
     that a merge of the snippet replaces; None where there is no snippet, or where its merge failed
-    or is in doubt: then the words of the edit tell what it is about.
+    or is in doubt: then the words of the edit tell what it is about. `max_removal` is the share of
+    the original's characters that may go though the edit doesn't say so.
     """
 
     original: tuple[str, ...]
@@ -30,6 +31,7 @@ class GuardInput:
     snippet: str = ""
     language: str | None = None
     hunks: tuple[tuple[int, int], ...] | None = None
+    max_removal: float = 0.6
 
     def removed(self) -> tuple[str, ...]:
         """The original's lines that no longer stand where they stood."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from apply_server.decode.draft import Draft, Proposer
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import Verdict
 from apply_server.document import Document
-from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling
+from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Verified
 from apply_server.engine.local import LocalEngine, Model
 from apply_server.propose.build import DraftSources, build_proposer
 from apply_server.request import EditRequest
@@ -165,10 +166,17 @@ def request(
 
 
 def check_progress(events: Sequence[EngineEvent]) -> None:
-    """Prefilling, then Decoding, then one Done; numbers that only grow and stay in range."""
-    kinds = [type(event) for event in events]
-    assert kinds == sorted(kinds, key=[Prefilling, Decoding, Done].index)
-    assert kinds.count(Done) == 1
+    """Prefilling, then Decoding with Verified, then one Done; numbers that only grow and stay in
+    range, and edits that make up the result.
+    """
+    order = {Prefilling: 0, Decoding: 1, Verified: 1, Done: 2}
+    kinds = [order[type(event)] for event in events]
+    assert kinds == sorted(kinds)
+    assert kinds.count(2) == 1
+    confirmed = [event for event in events if isinstance(event, Verified)]
+    for one, other in itertools.pairwise(confirmed):
+        assert one.original_line <= other.original_line
+        assert one.result_line <= other.result_line
     read = [event.done for event in events if isinstance(event, Prefilling)]
     assert read == sorted(read)
     assert all(event.done <= event.total for event in events if isinstance(event, Prefilling))

@@ -10,7 +10,8 @@ import pytest
 
 from apply_server import models
 from apply_server.config import EngineConfig, Verify
-from apply_server.engine.base import Done, Engine, EngineEvent
+from apply_server.edits import LineEdit
+from apply_server.engine.base import Delta, Done, Engine, EngineEvent, ModelNeeded, Preview
 from apply_server.engine.build import build_engine
 from apply_server.engine.merging import PolicyEngine, predict
 from apply_server.errors import AmbiguousTarget, ApplyError, InvalidRequest
@@ -39,7 +40,7 @@ class CountingModel:
 
 
 def run(verify: Verify, model: CountingModel, asked: EditRequest) -> Done:
-    (done,) = PolicyEngine(verify, model.load).run(asked, Event())
+    *_, done = PolicyEngine(verify, model.load).run(asked, Event())
     assert isinstance(done, Done)
     return done
 
@@ -62,6 +63,24 @@ def test_always_asks_the_model_for_a_clear_snippet_too() -> None:
     asked = request(ORIGINAL, snippet=PATCH)
     assert run(Verify.ALWAYS, model, asked) is ANSWERED
     assert model.asked == [asked]
+
+
+def test_a_clear_merge_is_shown_before_the_model_is_needed() -> None:
+    model = CountingModel()
+    asked = request(ORIGINAL, snippet=PATCH)
+    events = PolicyEngine(Verify.ALWAYS, model.load).run(asked, Event())
+    assert next(events) == Preview((LineEdit(5, 6, ("    return 3",)),))
+    assert next(events) == ModelNeeded()
+    assert model.loads == 0
+    # This model changes nothing, so the preview is taken back before the end.
+    assert list(events) == [Delta(0, 6, ()), ANSWERED]
+
+
+def test_without_a_clear_merge_nothing_is_shown() -> None:
+    events = PolicyEngine(Verify.ALWAYS, CountingModel().load).run(
+        request(ORIGINAL, instruction="x"), Event()
+    )
+    assert list(events) == [ModelNeeded(), ANSWERED]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given as forall
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from apply_server.guards import check
 from apply_server.guards.loss import _repeated_end
-from tests.guards.support import PYTHON, found
+from tests.guards.support import PYTHON, found, given
 
 LINES = PYTHON.splitlines(keepends=True)
 ASK = "Set LIMIT to 20."
@@ -60,6 +63,14 @@ def test_a_result_without_most_of_the_file_blocks() -> None:
     final = "".join(LINES[:4]) + "".join(LINES[-3:])
     assert guards(PYTHON, final, ASK)[0] == "mostly-gone block"
     assert "mostly-gone block" in guards(PYTHON, "", ASK)
+
+
+@pytest.mark.parametrize(("share", "blocked"), [(0.3, True), (0.6, False)])
+def test_how_much_may_go_can_be_set(share: float, blocked: bool) -> None:
+    lines = [f"value_{number} = {number}\n" for number in range(20)]
+    asked = given("".join(lines), "".join(lines[:8] + lines[16:]), "make it pretty")
+    found = {finding.guard for finding in check(replace(asked, max_removal=share))}
+    assert ("mostly-gone" in found) == blocked
 
 
 def test_the_echo_of_a_snippet_blocks() -> None:
