@@ -14,6 +14,7 @@ from apply_server import __version__, models
 from apply_server.bench.modes import GRID_K, GRID_N, KINDS, NAMES
 from apply_server.bench.table import HELP
 from apply_server.config import Verify
+from apply_server.decode.sampling import GREEDY
 from apply_server.guards import GUARD_NAMES
 
 Command = Callable[[argparse.Namespace], int]
@@ -145,6 +146,7 @@ def _bench_parser(commands: Commands, run: Mapping[str, Command]) -> None:
         )
     command.add_argument("--json", metavar="OUT", help="write the full report to this file")
     _model_arguments(command.add_argument_group("engine"))
+    _sampling_arguments(command)
     command.set_defaults(run=run["bench"])
 
 
@@ -206,6 +208,32 @@ def _engine_arguments(command: argparse.ArgumentParser) -> None:
         metavar="rho=N",
         help="weigh drafts by passes that cost 1 + (k-1)/N, not by what was measured here",
     )
+    _sampling_arguments(command)
+
+
+def _sampling_arguments(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "sampling", "The same settings and seed give the same output, with drafts and without."
+    )
+    for name, kind, default, text in (
+        ("temperature", float, GREEDY.temperature, "0 takes the likeliest token"),
+        ("top-p", float, GREEDY.top_p, "draw from the likeliest tokens that make up this share"),
+        ("top-k", int, GREEDY.top_k, "draw from this many of the likeliest tokens; 0 from all"),
+        ("seed", int, GREEDY.seed, "another number draws another answer"),
+        (
+            "repetition-penalty",
+            float,
+            GREEDY.repetition_penalty,
+            "above 1 makes tokens of prompt and answer less likely",
+        ),
+    ):
+        group.add_argument(
+            f"--{name}",
+            type=kind,
+            default=default,
+            metavar="N",
+            help=f"{text} (default: %(default)s)",
+        )
 
 
 def _model_arguments(group: argparse._ArgumentGroup) -> None:

@@ -26,6 +26,7 @@ from apply_server.bench.report import Measurements, report_json
 from apply_server.bench.runs import Measured, interleave
 from apply_server.bench.table import notes, table
 from apply_server.config import EngineConfig, Verify
+from apply_server.decode.sampling import Sampling
 from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine import build
@@ -173,6 +174,7 @@ def _engines(
         engine = build.build_engine(config, report)
         return (lambda proposer: lambda request, expected: engine), "none"
     if options.target == "scripted":
+        build.check_scripted(config)
         tokenizer = build.choose_tokenizer(options.tokenizer)
 
         def scripted(proposer: str) -> EngineFor:
@@ -199,7 +201,13 @@ def _bench(options: argparse.Namespace) -> int:
     measured: list[Measured] = []
     status = 0
     with terminal.progress() as bars:
-        config = EngineConfig(options.model, options.device, options.dtype, options.profile)
+        config = EngineConfig(
+            options.model,
+            options.device,
+            options.dtype,
+            options.profile,
+            sampling=_sampling(options),
+        )
         bench = prepare(config, choice.modes, selection, terminal.model_report(bars))
         task = bars.add_task("Measuring", detail="", total=len(bench.jobs) * len(bench.runners))
         try:
@@ -264,9 +272,20 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         profile=options.profile,
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
         cost=getattr(options, "cost", ""),
+        sampling=_sampling(options),
         max_new=options.max_new,
         verify=Verify(options.verify),
         allowed_guards=frozenset(options.allow),
+    )
+
+
+def _sampling(options: argparse.Namespace) -> Sampling:
+    return Sampling(
+        options.temperature,
+        options.top_p,
+        options.top_k,
+        options.seed,
+        options.repetition_penalty,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.errors import InvalidRequest
 
 DEFAULT_REMOVAL_RATIO = 0.6
@@ -27,10 +28,11 @@ class EngineConfig:
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
     `proposer` names the drafting ("none" = plain decoding); `cost` is what passes cost: "rho=15",
-    or "" for what they cost here; `max_new` caps the answer in tokens (None = derived from the
-    file) and `max_file` the file; `verify` says when the model is asked at all; `allowed_guards`
-    names the guards whose objections are overridden; `max_removal` is the share of a file's
-    characters that may go unasked. Raises InvalidRequest for values that can't work.
+    or "" for what they cost here; `sampling` says how tokens are chosen; `max_new` caps the answer
+    in tokens (None = derived from the file) and `max_file` the file; `verify` says when the model
+    is asked at all; `allowed_guards` names the guards whose objections are overridden;
+    `max_removal` is the share of a file's characters that may go unasked. Raises InvalidRequest
+    for values that can't work.
     """
 
     model: str
@@ -39,6 +41,7 @@ class EngineConfig:
     profile: str = ""
     proposer: str = "auto"
     cost: str = ""
+    sampling: Sampling = GREEDY
     max_new: int | None = None
     verify: Verify = Verify.ALWAYS
     allowed_guards: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ import pytest
 from apply_server import models
 from apply_server.cli import main
 from apply_server.config import EngineConfig, Verify
+from apply_server.decode.sampling import Sampling
 from apply_server.engine import build
 from apply_server.engine.base import Engine, EngineEvent
 from apply_server.request import EditRequest
@@ -204,6 +205,8 @@ def test_options_reach_the_engine(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
     desk.apply(
         *("-i", "x", "--model", "m", "--max-new", "99", "--device", "cpu", "--dtype", "float32"),
         *("--profile", "fastapply", "--verify", "whenAmbiguous", "--no-speculation"),
+        *("--temperature", "0.7", "--top-p", "0.9", "--top-k", "40", "--seed", "5"),
+        *("--repetition-penalty", "1.1"),
     )
     (config,) = configs
     assert config == EngineConfig(
@@ -212,6 +215,7 @@ def test_options_reach_the_engine(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
         dtype="float32",
         profile="fastapply",
         proposer="none",
+        sampling=Sampling(0.7, 0.9, 40, 5, 1.1),
         max_new=99,
         verify=Verify.WHEN_AMBIGUOUS,
     )
@@ -239,6 +243,7 @@ def paths(desk: Desk) -> Mapping[str, str]:
         ("apply FILE -i x --verify never", 2, "InvalidRequest"),
         ("apply FILE -i x --max-new 0", 2, "InvalidRequest"),
         ("apply FILE -i x --max-new=-1", 2, "InvalidRequest"),
+        ("apply FILE -i x --temperature=-1", 2, "InvalidRequest"),
         ("apply FILE -i x --proposer lookup", 2, "InvalidRequest"),
         ("apply FILE -i x --profile morph", 2, "InvalidRequest"),
         ("apply FILE -i x --dtype int3", 2, "InvalidRequest"),
@@ -455,6 +460,7 @@ def test_a_replay_prints_a_table_and_a_summary_and_writes_the_report(desk: Desk)
         (str(ROOT / "fixtures"), "--only", "no such case"),
         (str(ROOT / "fixtures"), "--only", "python-timeout*", "--json", "FOLDER"),
         (str(ROOT / "fixtures"), "--tokenizer", "no-such-model"),
+        (str(ROOT / "fixtures"), "--temperature", "0.5"),
     ],
 )
 def test_a_replay_that_cannot_be_run_is_refused(desk: Desk, arguments: tuple[str, ...]) -> None:

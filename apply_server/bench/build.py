@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from apply_server import models
 from apply_server.bench.engine import Refused, engine_runner, jobs_of
-from apply_server.bench.modes import INSTRUCTION, PLAIN, SNIPPET, Family, Mode
+from apply_server.bench.modes import INSTRUCTION, OURS, PLAIN, SNIPPET, Family, Mode
 from apply_server.bench.peers import Peer, environment
 from apply_server.bench.runs import Job, Runner
 from apply_server.config import EngineConfig
@@ -60,8 +60,13 @@ def prepare(
 ) -> Bench:
     """Load the model, for the peers its weights once more, and choose the jobs.
 
-    Raises ModelUnavailable, and InvalidRequest where no job is left.
+    Raises ModelUnavailable, and InvalidRequest where no job is left or peers would have to sample.
     """
+    if not config.sampling.plain and any(mode.family is Family.HF for mode in modes):
+        raise InvalidRequest(
+            "generate is run greedily, without penalties: with these settings compare "
+            f"--modes {PLAIN},{OURS}."
+        )
     model = load_model(config, report)
 
     def ours(mode: Mode) -> Runner:

@@ -8,10 +8,14 @@ or who verifies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 ROOT = -1
+
+Distribution: TypeAlias = Sequence[float]
+"""A probability for each token of the vocabulary; in practice a tensor, which the loop never reads.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +25,29 @@ class Draft:
     `tokens[i]` follows `tokens[parents[i]]`, or the pending token where `parents[i]` is ROOT;
     `parents[i] < i`, so the order of the nodes is already topological. Children of one node carry
     different tokens. `score` is the proposer's own trust (for example the length of the match it
-    drafts from); `source` names the proposer in reports.
+    drafts from); `sources[i]` says in reports where node `i` comes from.
+
+    `q[i]` is the distribution that node `i` was drawn from, None where it was not drawn: a copy, or
+    a model's likeliest token, is a point mass. An empty `q` is None for all.
     """
 
     tokens: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
     score: float = 0.0
-    source: str = ""
+    sources: tuple[str, ...] = ()
+    q: tuple[Distribution | None, ...] = field(default=(), compare=False, repr=False)
 
     @staticmethod
-    def chain(tokens: Sequence[int], *, score: float = 0.0, source: str = "") -> Draft:
+    def chain(
+        tokens: Sequence[int],
+        *,
+        score: float = 0.0,
+        source: str = "",
+        q: Sequence[Distribution | None] = (),
+    ) -> Draft:
         """A draft without branches: each token follows the one before it."""
-        return Draft(tuple(tokens), tuple(range(-1, len(tokens) - 1)), score, source)
+        parents = tuple(range(-1, len(tokens) - 1))
+        return Draft(tuple(tokens), parents, score, (source,) * len(tokens), tuple(q))
 
     @property
     def is_chain(self) -> bool:
@@ -43,7 +58,17 @@ class Draft:
         """The first `count` nodes, which are a draft too because parents come first."""
         if count >= len(self):
             return self
-        return Draft(self.tokens[:count], self.parents[:count], self.score, self.source)
+        return Draft(
+            self.tokens[:count],
+            self.parents[:count],
+            self.score,
+            self.sources[:count],
+            self.q[:count],
+        )
+
+    def drawn_from(self, node: int) -> Distribution | None:
+        """The distribution that the node was drawn from, None for a point mass."""
+        return self.q[node] if self.q else None
 
     def __len__(self) -> int:
         return len(self.tokens)

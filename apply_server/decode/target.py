@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from apply_server.decode.draft import Draft
+from apply_server.decode.sampling import GREEDY, Sampling
 
 SlotT = TypeVar("SlotT")
 
@@ -20,7 +21,8 @@ class Verdict:
     """The target's own choice after the pending token and after each draft node.
 
     `choices[0]` follows the pending token; `choices[1 + i]` follows draft node `i`, given the path
-    from the root to that node. Length: 1 + len(draft).
+    from the root to that node. Length: 1 + len(draft). Where a child was drawn from a distribution
+    of its own (`Draft.q`), choosing it means that the draw was accepted.
     """
 
     choices: tuple[int, ...]
@@ -34,8 +36,8 @@ class TargetModel(Protocol[SlotT]):
         """Forward passes made by `verify` so far; prefill is counted apart."""
         ...
 
-    def open(self, prompt: Sequence[int], room: int) -> SlotT:
-        """Reserve memory for `prompt` and an output of at most `room` tokens.
+    def open(self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY) -> SlotT:
+        """Reserve memory for `prompt` and an output of at most `room` tokens, chosen by `sampling`.
 
         Nothing is computed yet. Raises DocumentTooLong where the two don't fit.
         """

@@ -81,7 +81,7 @@ def model_engine(
 ) -> LocalEngine[TransformersSlot]:
     """An engine over weights that are loaded already."""
     proposer = parse_proposer(config.proposer)
-    return LocalEngine(model, proposer, config.max_new, config.max_file)
+    return LocalEngine(model, proposer, config.max_new, config.max_file, config.sampling)
 
 
 def scripted_engine(
@@ -98,6 +98,14 @@ def scripted_engine(
     )
     proposer = parse_proposer(config.proposer)
     return LocalEngine(model, proposer, config.max_new, config.max_file)
+
+
+def check_scripted(config: EngineConfig) -> None:
+    """Raises InvalidRequest where a scripted target would drop a setting silently."""
+    if not config.sampling.plain:
+        raise InvalidRequest(
+            "A scripted target knows its answer: it takes no temperature and no penalty."
+        )
 
 
 def choose_tokenizer(name: str | None) -> Tokenizer:

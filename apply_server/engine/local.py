@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Proposer
 from apply_server.decode.loop import decode, prefill
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.session import Counters, Finish, Session, StopRule
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
@@ -52,13 +53,14 @@ class LocalEngine(Generic[SlotT]):
     """See Engine.
 
     `max_new` caps the answer (None derives the cap from file and edit), `max_file` the file; both
-    in tokens.
+    in tokens. `sampling` says how the target chooses.
     """
 
     model: Model[SlotT]
     proposer: Callable[[DraftSources, CostTable], Proposer]
     max_new: int | None = None
     max_file: int | None = None
+    sampling: Sampling = GREEDY
 
     def run(self, request: EditRequest, cancel: Event) -> Iterator[EngineEvent]:
         """See Engine.run."""
@@ -112,7 +114,7 @@ class LocalEngine(Generic[SlotT]):
         Raises DocumentTooLong where prompt and answer don't fit the model.
         """
         limit = self.limit(prompt)
-        slot = self.model.target.open(prompt.tokens, limit)
+        slot = self.model.target.open(prompt.tokens, limit, self.sampling)
         try:
             sources = DraftSources(
                 prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens

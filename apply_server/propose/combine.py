@@ -40,7 +40,7 @@ class TreeProposer:
         origins = self._grow(tree, found)
         order = tree.main_first()
         self._origins = [origins[node] for node in order]
-        return tree.draft(order, "tree")
+        return tree.draft(order, [source for source, _ in self._origins])
 
     def observe(self, step: Step) -> None:
         """Learn which continuations were right, and let the sources follow the output.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from apply_server.decode.draft import ROOT, Draft
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import Verdict
 
 Script = Callable[[Sequence[int]], Sequence[int]]
@@ -36,8 +37,8 @@ class ScriptedTarget:
     off_script: int = 0
     passes: int = field(default=0, init=False)
 
-    def open(self, prompt: Sequence[int], room: int) -> ScriptedSlot:
-        """Start at the beginning of the answer to `prompt`."""
+    def open(self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY) -> ScriptedSlot:
+        """Start at the beginning of the answer to `prompt`; there is nothing to sample."""
         return ScriptedSlot(self.script(prompt))
 
     def prefill(self, slot: ScriptedSlot) -> Iterator[int]:

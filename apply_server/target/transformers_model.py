@@ -8,15 +8,17 @@ not know proposers, text, or what an edit is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import NO_DRAFT, Draft
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, support
 from apply_server.target.attention import Block
+from apply_server.target.choose import Asked, choose
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
 from apply_server.target.tree_mask import block_mask, depths
@@ -31,11 +33,21 @@ PREFILL_CHUNK = 128
 
 @dataclass(slots=True)
 class TransformersSlot:
-    """A sequence in the target: `prompt` is what prefill computes, `pending` what comes next."""
+    """A sequence in the target.
+
+    `tokens` ends with the pending one; those before it are in the cache once prefill is done.
+    `draft` is what the last pass was fed besides.
+    """
 
     cache: KVCache
-    prompt: tuple[int, ...]
-    pending: int
+    tokens: list[int]
+    sampling: Sampling
+    draft: Draft = field(default=NO_DRAFT)
+
+    @property
+    def pending(self) -> int:
+        """The token that is chosen but not yet computed."""
+        return self.tokens[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class _Feed:
 
 
 class TransformersTarget:
-    """Greedy choices of a causal LM. `context` is the most tokens a sequence may hold."""
+    """A causal LM's choices. `context` is the most tokens a sequence may hold."""
 
     def __init__(self, model: Any, context: int) -> None:
         self.model = model
@@ -94,7 +106,9 @@ class TransformersTarget:
         """The weights' type, as torch names it without its prefix."""
         return str(self.model.dtype).removeprefix("torch.")
 
-    def open(self, prompt: Sequence[int], room: int) -> TransformersSlot:
+    def open(
+        self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY
+    ) -> TransformersSlot:
         """Reserve a cache; the prompt's last token is pending, the others wait for prefill."""
         needed = len(prompt) + room
         if needed > self.context:
@@ -103,12 +117,12 @@ class TransformersTarget:
                 "Nothing was changed.",
                 {"needed": needed, "limit": self.context},
             )
-        return TransformersSlot(KVCache(needed), tuple(prompt[:-1]), prompt[-1])
+        return TransformersSlot(KVCache(needed), list(prompt), sampling)
 
     def prefill(self, slot: TransformersSlot) -> Iterator[int]:
         """Chunk by chunk, so that cancelling never waits for the whole prompt."""
-        while rest := slot.prompt[slot.cache.length :]:
-            chunk = rest[:PREFILL_CHUNK]
+        while rest := slot.tokens[slot.cache.length : -1]:
+            chunk = tuple(rest[:PREFILL_CHUNK])
             self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]))], logits=1)
             slot.cache.keep(range(len(chunk)))
             yield slot.cache.length
@@ -118,13 +132,14 @@ class TransformersTarget:
         feeds = [_Feed(slot.cache, (slot.pending, *draft.tokens), draft) for slot, draft in batch]
         logits = self._forward(feeds, logits=0)  # [total, vocabulary]
         self.passes += 1
-        choices = iter(logits.argmax(dim=-1).tolist())
-        return [Verdict(tuple(next(choices) for _ in feed.tokens)) for feed in feeds]
+        for slot, draft in batch:
+            slot.draft = draft
+        return choose(logits, [Asked(slot.tokens, slot.draft, slot.sampling) for slot, _ in batch])
 
     def commit(self, slot: TransformersSlot, path: Sequence[int], pending: int) -> None:
         """Keep the pending token's row and the path's rows."""
         slot.cache.keep([0, *(1 + node for node in path)])
-        slot.pending = pending
+        slot.tokens += (*(slot.draft.tokens[node] for node in path), pending)
 
     def close(self, slot: TransformersSlot) -> None:
         """Drop the cache's tensors."""

@@ -14,6 +14,7 @@ from apply_server.bench.report import Measurements, report_json
 from apply_server.bench.runs import Measured, Trial, interleave
 from apply_server.cli import main
 from apply_server.config import EngineConfig
+from apply_server.decode.sampling import Sampling
 from apply_server.errors import INTERRUPTED, REFUSED, InvalidRequest
 from apply_server.replay.cases import Case
 from tests.engine.support import save_model
@@ -74,6 +75,20 @@ def test_modes_without_peers_load_none(folder: Path) -> None:
     bench = prepare(config, chosen, Selection((case("a"),)), report)
     assert [mode.name for mode, _ in bench.runners] == ["plain", "ours"]
     assert sentences == ["Loading the model …"]
+
+
+def test_sampling_is_compared_with_our_own_plain_sampling_and_never_with_greedy_peers(
+    folder: Path,
+) -> None:
+    config = EngineConfig(str(folder), "cpu", "float32", max_new=80, sampling=Sampling(0.9, seed=4))
+    selection = Selection((case("a"),))
+    bench = prepare(config, choose(["plain", "ours"], [10], [2]).modes, selection, models.Report())
+    plain, ours = (one.run.output for one in measure(bench))
+    assert plain == ours
+    greedy = measure(ready(folder, case("a"), modes=("plain",), max_new=80))[0].run.output
+    assert greedy != plain
+    with pytest.raises(InvalidRequest, match="--modes plain,ours"):
+        prepare(config, choose(NAMES, [10], [2]).modes, selection, models.Report())
 
 
 def test_cases_are_chosen_by_kind_length_and_number(folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from apply_server.decode.draft import Proposer
 from apply_server.decode.loop import decode, prefill
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.session import Session
 from apply_server.decode.target import TargetModel
 
@@ -20,9 +21,14 @@ class StopAt:
         return token in self.tokens
 
 
-def open_slot(target: TargetModel, prompt: Sequence[int], room: int):  # type: ignore[type-arg, no-untyped-def]
+def open_slot(  # type: ignore[no-untyped-def]
+    target: TargetModel,  # type: ignore[type-arg]
+    prompt: Sequence[int],
+    room: int,
+    sampling: Sampling = GREEDY,
+):
     """A slot with its prompt computed."""
-    slot = target.open(prompt, room)
+    slot = target.open(prompt, room, sampling)
     for _ in target.prefill(slot):
         pass
     return slot
@@ -34,9 +40,11 @@ def run(
     proposer: Proposer,
     limit: int,
     stop: StopAt | None = None,
+    *,
+    sampling: Sampling = GREEDY,
 ) -> Session:  # type: ignore[type-arg]
     """Open, decode, close; the finished session."""
-    slot = target.open(prompt, limit)
+    slot = target.open(prompt, limit, sampling)
     session = Session(slot, proposer, stop or StopAt(), limit)
     try:
         for _ in prefill(session, target):

@@ -12,6 +12,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Draft, Proposer
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import Verdict
 from apply_server.document import Document
@@ -93,6 +94,7 @@ class RecordingTarget:
     chunks: int = 0
     rooms: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
+    sampled: list[Sampling] = field(default_factory=list)
     opened: list[ScriptedSlot] = field(default_factory=list)
     closed: list[ScriptedSlot] = field(default_factory=list)
 
@@ -100,8 +102,9 @@ class RecordingTarget:
     def passes(self) -> int:
         return self.script.passes
 
-    def open(self, prompt: Sequence[int], room: int) -> ScriptedSlot:
+    def open(self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY) -> ScriptedSlot:
         self.rooms.append(room)
+        self.sampled.append(sampling)
         self.opened.append(self.script.open(prompt, room))
         return self.opened[-1]
 

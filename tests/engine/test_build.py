@@ -9,6 +9,7 @@ import pytest
 
 from apply_server import models
 from apply_server.config import EngineConfig
+from apply_server.decode.sampling import Sampling
 from apply_server.engine import build
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.models import Report
@@ -117,3 +118,10 @@ def test_a_named_tokenizer_that_is_not_here_is_never_replaced(
     monkeypatch.setattr(models, "tokenizer_path", lambda name: None)
     with pytest.raises(ModelUnavailable, match="models pull some-model"):
         build.choose_tokenizer("some-model")
+
+
+def test_a_scripted_target_takes_no_setting_that_it_would_drop() -> None:
+    build.check_scripted(EngineConfig("m", sampling=Sampling(seed=5)))
+    for sampling in (Sampling(temperature=0.5), Sampling(repetition_penalty=1.1)):
+        with pytest.raises(InvalidRequest, match="no temperature and no penalty"):
+            build.check_scripted(EngineConfig("m", sampling=sampling))

@@ -11,6 +11,7 @@ import pytest
 from apply_server.chat_template import ChatTemplate
 from apply_server.config import EngineConfig
 from apply_server.decode.draft import NoDraft
+from apply_server.decode.sampling import Sampling
 from apply_server.document import Document
 from apply_server.engine.base import Decoding, Done, Engine, Prefilling, Report
 from apply_server.engine.build import model_engine, scripted_engine
@@ -362,6 +363,14 @@ def test_progress_names_the_share_of_the_file_and_never_passes_it() -> None:
     assert len(shares) == bench.target.passes
     assert shares[0] < 0.2
     assert shares[-1] == 1.0
+
+
+def test_the_target_is_told_how_to_choose() -> None:
+    bench = Bench("a\n```")
+    sampling = Sampling(0.7, seed=3)
+    engine = replace(bench.engine(), sampling=sampling)
+    list(engine.run(request("a\n", "x"), Event()))
+    assert bench.target.sampled == [sampling]
 
 
 def test_an_empty_report_divides_by_nothing() -> None:
