@@ -49,6 +49,7 @@ def build_parser(run: Mapping[str, Command]) -> argparse.ArgumentParser:
     _apply_parser(commands, run)
     _replay_parser(commands, run)
     _bench_parser(commands, run)
+    _serve_parser(commands, run)
     _models_parser(commands, run)
     return parser
 
@@ -148,6 +149,52 @@ def _bench_parser(commands: Commands, run: Mapping[str, Command]) -> None:
     _model_arguments(command.add_argument_group("engine"))
     _sampling_arguments(command)
     command.set_defaults(run=run["bench"])
+
+
+def _serve_parser(commands: Commands, run: Mapping[str, Command]) -> None:
+    command = _command(
+        commands,
+        "serve",
+        "Run the language server for an editor, over its standard streams if nothing else is said.",
+    )
+    ways = command.add_mutually_exclusive_group()
+    ways.add_argument("--stdio", action="store_true", help="standard streams (the default)")
+    for kind, what in (("tcp", "TCP"), ("ws", "WebSocket")):
+        ways.add_argument(
+            f"--{kind}",
+            type=_address,
+            metavar="[HOST:]PORT",
+            help=f"listen for {what} clients (default host: this machine only)",
+        )
+    command.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="what is logged to stderr (default: %(default)s)",
+    )
+    command.add_argument(
+        "--model", default=models.DEFAULT_MODEL, help="where the editor doesn't set one"
+    )
+    script = command.add_argument_group("without a model, for tests")
+    script.add_argument("--target", choices=("model", "scripted"), default="model")
+    script.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="JSON: file name or SHA-256 of its text → the text after the edit",
+    )
+    script.add_argument(
+        "--pass-delay-ms", type=float, default=0.0, metavar="N", help="how long each pass takes"
+    )
+    # Node's language client names its process; we learn it from the initialize request.
+    command.add_argument("--clientProcessId", help=argparse.SUPPRESS)
+    command.set_defaults(run=run["serve"])
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address, as 127.0.0.1:8123")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _names(text: str) -> tuple[str, ...]:

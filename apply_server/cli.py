@@ -31,6 +31,7 @@ from apply_server.document import Document
 from apply_server.edits import unified_diff
 from apply_server.engine import build
 from apply_server.engine.base import Done
+from apply_server.engine.provider import ScriptedAnswers
 from apply_server.errors import FAILED, INTERRUPTED, ApplyError, Cancelled, InvalidRequest
 from apply_server.files import read_document, write_text
 from apply_server.replay.cases import load_cases
@@ -244,6 +245,19 @@ def _show_bench(
         _write_report(Path(options.json), json.dumps(report_json(measurements, facts), indent=2))
 
 
+def _serve(options: argparse.Namespace) -> int:
+    from apply_server.lsp.serve import Address, serve
+    from apply_server.lsp.settings import Settings
+
+    answers = None
+    if options.answers is not None:
+        answers = ScriptedAnswers.load(Path(options.answers), options.pass_delay_ms / 1000)
+    listening = {kind: getattr(options, kind) for kind in ("tcp", "ws")}
+    address = next((Address(kind, *at) for kind, at in listening.items() if at), None)
+    target = "scripted" if options.target == "scripted" else ""
+    return serve(Settings(options.model, target=target), answers, address, options.log_level)
+
+
 def _models_list(options: argparse.Namespace) -> int:
     for status in models.model_store().statuses():
         entry = status.entry
@@ -321,6 +335,7 @@ _COMMANDS = {
     "apply": _apply,
     "replay": _replay,
     "bench": _bench,
+    "serve": _serve,
     "models list": _models_list,
     "models pull": _models_pull,
     "models path": _models_path,

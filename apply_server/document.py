@@ -157,7 +157,7 @@ class Document:
         if position.line >= len(self.lines):
             return len(self.text)
         text = self.lines[position.line].text
-        return self._starts[position.line] + _index(text, position.character, encoding)
+        return self._starts[position.line] + character_index(text, position.character, encoding)
 
     def _ends_with_eol(self) -> bool:
         return not self.lines or self.lines[-1].eol != ""
@@ -254,7 +254,8 @@ def _units(text: str, encoding: PositionEncoding) -> int:
     return sum(_width(character, encoding) for character in text)
 
 
-def _index(text: str, units: int, encoding: PositionEncoding) -> int:
+def character_index(text: str, units: int, encoding: PositionEncoding) -> int:
+    """The index into one line's text of a place `units` code units in, clamped as in `offset`."""
     if text.isascii():
         return min(max(units, 0), len(text))
     ends = list(accumulate(_width(character, encoding) for character in text))

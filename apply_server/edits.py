@@ -22,6 +22,7 @@ __all__ = [
     "TextEdit",
     "apply_edits",
     "line_edits",
+    "replacements",
     "rewrite",
     "text_edits",
     "unified_diff",
@@ -80,13 +81,20 @@ def apply_edits(document: Document, edits: Sequence[LineEdit]) -> str:
 def text_edits(
     document: Document, edits: Sequence[LineEdit], encoding: PositionEncoding
 ) -> tuple[TextEdit, ...]:
-    """The same change as `apply_edits`, as small ranges in the original, ascending and disjoint.
+    """The same change as `apply_edits`, as small ranges in the original (see replacements)."""
+    return replacements(document, apply_edits(document, edits), encoding)
+
+
+def replacements(
+    document: Document, final_text: str, encoding: PositionEncoding
+) -> tuple[TextEdit, ...]:
+    """Small ranges of the document and what they become in `final_text`, ascending and disjoint.
 
     Where as many lines came as went, each line has its own edit, without the characters that it
     keeps at either end. No range begins or ends inside a character or a line ending.
     """
     original = _raw(document.lines)
-    final = _raw(split_lines(apply_edits(document, edits)))
+    final = _raw(split_lines(final_text))
     starts = [0]
     for line in original:
         starts.append(starts[-1] + len(line))

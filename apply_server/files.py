@@ -65,7 +65,7 @@ def write_text(path: Path, stamp: FileStamp, data: bytes) -> FileStamp:
     try:
         target = Path(os.path.realpath(path, strict=True))
         old = _unchanged(target, stamp)
-        _check_writable(target)
+        check_writable(target)
         if not (_replaceable(target) and _replace(target, stamp, data)):
             _rewrite_in_place(target, old, data)
     except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +94,8 @@ def _unchanged(target: Path, stamp: FileStamp) -> bytes:
     return data
 
 
-def _check_writable(target: Path) -> None:
+def check_writable(target: Path) -> None:
+    """Raise ReadOnly for a file that may not be written."""
     # The bits as well: they hold nobody back who is root, but they say what the owner wants.
     if not target.stat().st_mode & _WRITE_BITS or not os.access(target, os.W_OK):
         raise ReadOnly(f"{target} is read-only. Make it writable, then run the edit again.")

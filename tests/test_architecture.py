@@ -52,11 +52,16 @@ ALLOWED: dict[str, set[str]] = {
         "config", "decode", "document", "engine", "errors", "models", "prompt", "replay", "request",
         "target", "view",
     },
-    "lsp": {"config", "models"},
+    "metrics": set(),
+    "lsp": {
+        "__init__", "config", "document", "edits", "engine", "errors", "files", "metrics", "models",
+        "request", "snippet",
+    },
     "terminal": {"models", "engine", "replay"},
     "arguments": {"__init__", "bench", "config", "decode", "guards", "models"},
     "cli": {
         "arguments", "bench", "config", "decode", "document", "edits", "engine", "errors", "files",
+        "lsp",
         "models", "replay", "request", "terminal",
     },
     "__main__": {"cli"},
@@ -100,6 +105,7 @@ HEAVY = {
     },
     "jinja2": {"apply_server.chat_template"},
     "rich": {"apply_server.bench.table", "apply_server.cli", "apply_server.terminal"},
+    "websockets": {"apply_server.lsp.transport"},
     "huggingface_hub": {
         "apply_server.models.hub",
         "apply_server.models.repositories",
@@ -170,6 +176,13 @@ def test_who_drafts_and_who_verifies_do_not_know_each_other(one: str) -> None:
 def test_implementations_are_named_in_one_place(implementation: str) -> None:
     users = {name for name, tree in TREES.items() if implementation in imports(tree)}
     assert users <= BUILD_ONLY[implementation]
+
+
+@pytest.mark.parametrize("library", ["pygls", "lsprotocol"])
+def test_only_the_language_server_knows_lsp(library: str) -> None:
+    for module, tree in TREES.items():
+        used = any(name.split(".")[0] == library for name in imports(tree))
+        assert not used or part(module) == "lsp"
 
 
 @pytest.mark.parametrize("library", HEAVY)
@@ -289,7 +302,7 @@ def without_torch(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["apply"], ["bench"], ["replay"], ["models"]])
+@pytest.mark.parametrize("arguments", [[], ["apply"], ["bench"], ["replay"], ["serve"], ["models"]])
 def test_help_needs_no_torch(arguments: list[str]) -> None:
     done = without_torch(*arguments, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,6 +6,7 @@ import functools
 import json
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from apply_server import models
 from apply_server.chat_template import ChatTemplate
@@ -17,6 +18,7 @@ from apply_server.engine.cost import cost_table
 from apply_server.engine.guarded import GuardedEngine
 from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
+from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
@@ -28,6 +30,8 @@ from apply_server.target.transformers_model import TransformersSlot, Transformer
 from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
 from apply_server.view import ModelView
 
+SlotT = TypeVar("SlotT")
+
 # For scripted runs: a processor on which prefill runs fifteen times as fast as decoding.
 DEFAULT_COST = CostTable.synthetic(15.0)
 _SCRIPTED_PROFILE = "chat"
@@ -37,7 +41,7 @@ _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfo
 def build_engine(config: EngineConfig, report: models.Report) -> Engine:
     """The engine that users get. The model is fetched and loaded when an edit first needs it."""
 
-    _check_names(config)
+    check_names(config)
 
     @functools.cache
     def local() -> Engine:
@@ -56,7 +60,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
 
     Raises ModelUnavailable, and InvalidRequest for an unknown profile or number type.
     """
-    _check_names(config)
+    check_names(config)
     resolve_device(config.device)
     files = models.resolve(config.model, report)
     tokenizer = HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model)
@@ -76,22 +80,24 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     )
 
 
-def model_engine(
-    model: Model[TransformersSlot], config: EngineConfig
-) -> LocalEngine[TransformersSlot]:
+def model_engine(model: Model[SlotT], config: EngineConfig) -> LocalEngine[SlotT]:
     """An engine over weights that are loaded already."""
     proposer = parse_proposer(config.proposer)
     return LocalEngine(model, proposer, config.max_new, config.max_file, config.sampling)
 
 
 def scripted_engine(
-    tokenizer: Tokenizer, request: EditRequest, expected: Document, config: EngineConfig
+    tokenizer: Tokenizer,
+    request: EditRequest,
+    expected: Document,
+    config: EngineConfig,
+    pass_delay_s: float = 0.0,
 ) -> LocalEngine[ScriptedSlot]:
     """An engine whose model is known to answer with `expected`: drafting without weights."""
     view = ModelView.of(request.document)
     closing = PROFILES[_SCRIPTED_PROFILE](task_of(request, view)).closing
     answer = tokenizer.encode(answer_text(view.answer(expected.line_texts()), closing))
-    target = ScriptedTarget(lambda prompt: answer)
+    target = PacedTarget(ScriptedTarget(lambda prompt: answer), pass_delay_s)
     cost = _given_cost(config) or DEFAULT_COST
     model = Model(
         target, tokenizer, _PLAIN_TEMPLATE, _SCRIPTED_PROFILE, frozenset(), sys.maxsize, cost
@@ -136,8 +142,8 @@ def end_of_sequence(folder: Path) -> frozenset[int]:
     return frozenset()
 
 
-def _check_names(config: EngineConfig) -> None:
-    """Before anything is fetched. Raises InvalidRequest."""
+def check_names(config: EngineConfig) -> None:
+    """Check names before anything is fetched. Raises InvalidRequest."""
     parse_proposer(config.proposer)
     _given_cost(config)
     for what, name, known in (
