@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from apply_server.decode.draft import Draft
+from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import TargetModel, Verdict
 
 SlotT = TypeVar("SlotT")
@@ -28,9 +29,9 @@ class PacedTarget(Generic[SlotT]):
         """See TargetModel.passes."""
         return self.target.passes
 
-    def open(self, prompt: Sequence[int], room: int) -> SlotT:
+    def open(self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY) -> SlotT:
         """See TargetModel.open."""
-        return self.target.open(prompt, room)
+        return self.target.open(prompt, room, sampling)
 
     def prefill(self, slot: SlotT) -> Iterator[int]:
         """See TargetModel.prefill."""
