@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apply_server.target.transformers_model import TransformersTarget
+from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 
 TINY_VOCABULARY = 64
 FAMILIES = ("llama", "qwen2")
@@ -44,4 +44,4 @@ def tiny_model(family: str, **overrides: Any) -> Any:
 @pytest.fixture(params=FAMILIES, scope="session")
 def tiny_target(request: pytest.FixtureRequest) -> TransformersTarget:
     """A target over a tiny random model of each family."""
-    return TransformersTarget(tiny_model(request.param), context=2048)
+    return TransformersTarget(StockNetwork(tiny_model(request.param)), context=2048)

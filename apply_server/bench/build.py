@@ -89,6 +89,7 @@ def prepare(
         "cases": [job.id for job in jobs],
         "refused": [{"id": each.case, **each.error.to_json()} for each in refused],
         "cost": model.cost.to_json(),
+        "dtype": model.dtype,
         **environment(config.device, config.dtype),
     }
     return Bench(jobs, refused, runners, model.cost, facts)

@@ -41,14 +41,15 @@ class Peer:
     def load(cls, folder: Path, device: str, dtype: str, eos: frozenset[int]) -> Peer:
         """A second copy of the folder's weights, in memory of its own: ours are repacked in place.
 
-        `device` and `dtype` as in TransformersTarget.load. Raises ModelUnavailable.
+        `device` and `dtype` as in TransformersTarget.load, but for int8, which transformers
+        has not: its peer is the float type that suits the device. Raises ModelUnavailable.
         """
         from transformers import AutoModelForCausalLM
 
         device = support.resolve_device(device)
         try:
             model = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=support.resolve_dtype(dtype, device), attn_implementation="sdpa"
+                folder, dtype=support.stock_dtype(dtype, device), attn_implementation="sdpa"
             ).to(device)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(
@@ -122,7 +123,7 @@ def environment(device: str, dtype: str) -> dict[str, object]:
     device = support.resolve_device(device)
     return {
         "device": device,
-        "dtype": str(support.resolve_dtype(dtype, device)).removeprefix("torch."),
+        "peers_dtype": support.stock_dtype(dtype, device),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,

@@ -77,6 +77,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
         eos,
         target.context,
         cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
+        target.dtype,
     )
 
 

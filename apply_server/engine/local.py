@@ -36,7 +36,8 @@ SlotT = TypeVar("SlotT")
 class Model(Generic[SlotT]):
     """A target with everything that speaks its language.
 
-    `context` is the most tokens that prompt and answer may have, `cost` what passes cost here.
+    `context` is the most tokens that prompt and answer may have, `cost` what passes cost here,
+    `dtype` the number type that the target computes in, for reports.
     """
 
     target: TargetModel[SlotT]
@@ -46,6 +47,7 @@ class Model(Generic[SlotT]):
     eos: frozenset[int]
     context: int
     cost: CostTable
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)

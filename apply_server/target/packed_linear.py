@@ -20,6 +20,15 @@ _PROBE_RUNS = 5
 _LAYOUT_ROWS = 64
 
 
+def product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """[rows, in] → [rows, out] with `weight` [out, in], packed where that measures faster."""
+    import torch
+
+    if weight.device.type == "cpu" and _pays(weight):
+        return _product(_pack(weight), bias)
+    return lambda rows: torch.nn.functional.linear(rows, weight, bias)
+
+
 def pack_linears(model: Any) -> bool:
     """Replace every linear layer's product by a packed one, where that is measured to be faster.
 

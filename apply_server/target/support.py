@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import Draft
 from apply_server.errors import ModelUnavailable
+from apply_server.target.int8 import weight_maximum
 
 if TYPE_CHECKING:
     import torch
 
     from apply_server.target.transformers_model import TransformersTarget
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+INT8 = "int8"
+DTYPES = ("auto", "float32", "bfloat16", "float16", INT8)
 _PROBE_TOKENS = 12
 _DEFAULT_CONTEXT = 4096
 
@@ -98,16 +100,30 @@ def _checked(device: str) -> str:
     return device
 
 
-def resolve_dtype(dtype: str, device: str) -> torch.dtype:
-    """ "auto" → bfloat16 where it is native, else float32. Raises ModelUnavailable."""
-    import torch
+def resolve_dtype(dtype: str, device: str, *, lean: bool) -> str:
+    """ "auto" → the fastest type here that keeps the model's answers.
 
+    `lean`: whether the model can be run by the pass that has int8. Raises ModelUnavailable.
+    """
     if dtype not in DTYPES:
         raise ModelUnavailable(f"Unknown number type {dtype!r}. Choose one of {', '.join(DTYPES)}.")
-    if dtype == "auto":
-        dtype = "bfloat16" if _native_bfloat16(device) else "float32"
-    resolved: torch.dtype = getattr(torch, dtype)
-    return resolved
+    integers = device == "cpu" and lean
+    if dtype == INT8 and not integers:
+        raise ModelUnavailable(
+            "int8 is for models of the Llama and Qwen2 family on a CPU. Choose `--dtype auto`."
+        )
+    if dtype != "auto":
+        return dtype
+    if integers and weight_maximum() is not None:
+        return INT8
+    return stock_dtype(dtype, device)
+
+
+def stock_dtype(dtype: str, device: str) -> str:
+    """What transformers' own forward runs in where ours runs in `dtype`: it has no int8."""
+    if dtype not in ("auto", INT8):
+        return dtype
+    return "bfloat16" if _native_bfloat16(device) else "float32"
 
 
 def context_length(config: Any) -> int:

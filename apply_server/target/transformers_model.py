@@ -1,8 +1,9 @@
 """A transformers causal LM as the target: the only place that knows its forward.
 
 Every pass is one packed row of tokens with explicit positions; attention, the K/V cache and the
-masks are ours (attention.py), so batches are ragged without padding and rollback is a number. Must
-not know proposers, text, or what an edit is.
+masks are ours (attention.py), so batches are ragged without padding and rollback is a number. The
+pass itself is a `Network`: the model's own forward, or a leaner one over the same weights. Must not
+know proposers, text, or what an edit is.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from apply_server.decode.draft import NO_DRAFT, Draft
 from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
-from apply_server.target import attention, support
+from apply_server.target import attention, lean, support
+from apply_server.target.arithmetic import FloatArithmetic
 from apply_server.target.attention import Block
 from apply_server.target.choose import Asked, choose
+from apply_server.target.int8 import Int8Arithmetic
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
 from apply_server.target.tree_mask import block_mask, depths
@@ -59,11 +62,50 @@ class _Feed:
     draft: Draft
 
 
+class Network(Protocol):
+    """One packed pass. `device` as torch names it, `dtype` the number type as users name it."""
+
+    device: str
+    dtype: str
+
+    def __call__(
+        self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
+    ) -> Tensor:
+        """Logits [rows, vocabulary] of the last `logits` rows (0 = all); writes K/V of all."""
+        ...
+
+
+class StockNetwork:
+    """The model's own forward, with our attention."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.device = str(model.device)
+        self.dtype = str(model.dtype).removeprefix("torch.")
+
+    def __call__(
+        self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
+    ) -> Tensor:
+        """See Network."""
+        import torch
+
+        with torch.no_grad():
+            output = self.model(
+                input_ids=torch.tensor([list(tokens)], device=self.device),
+                position_ids=torch.tensor([list(positions)], device=self.device),
+                use_cache=False,
+                logits_to_keep=logits,
+                blocks=blocks,
+            )
+        result: Tensor = output.logits[0]
+        return result
+
+
 class TransformersTarget:
     """A causal LM's choices. `context` is the most tokens a sequence may hold."""
 
-    def __init__(self, model: Any, context: int) -> None:
-        self.model = model
+    def __init__(self, network: Network, context: int) -> None:
+        self.network = network
         self.context = context
         self.passes = 0
 
@@ -71,40 +113,31 @@ class TransformersTarget:
     def load(cls, folder: Path, device: str = "auto", dtype: str = "auto") -> TransformersTarget:
         """Load a folder of weights; refuse, with the reason, what can't be verified exactly.
 
-        Raises ModelUnavailable. `dtype` "auto" is bfloat16 where the processor multiplies it
-        natively and float32 elsewhere.
+        Raises ModelUnavailable. `dtype` "auto" is int8 on a CPU where the model and the processor
+        allow it (see support.resolve_dtype).
         """
-        from transformers import AutoConfig, AutoModelForCausalLM
-        from transformers.utils import logging
+        from transformers import AutoConfig
 
-        logging.disable_progress_bar()
-        attention.register()
+        device = support.resolve_device(device)
         try:
             config = AutoConfig.from_pretrained(folder)
             support.check_config(config)
-            model = AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=support.resolve_dtype(dtype, support.resolve_device(device)),
-                attn_implementation=attention.NAME,
-            )
+            dtype = support.resolve_dtype(dtype, device, lean=lean.fits(config))
+            make = _lean if device == "cpu" and lean.fits(config) else _stock
+            target = cls(make(folder, config, device, dtype), support.context_length(config))
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(f"Could not load a model from {folder}: {error}") from error
-        model.to(support.resolve_device(device)).eval().requires_grad_(False)
-        pack_linears(model)
-        target = cls(model, support.context_length(config))
-        support.check_rollback(model, target)
-        target.passes = 0
         return target
 
     @property
     def device(self) -> str:
         """Where the weights are, as torch names it."""
-        return str(self.model.device)
+        return self.network.device
 
     @property
     def dtype(self) -> str:
-        """The weights' type, as torch names it without its prefix."""
-        return str(self.model.dtype).removeprefix("torch.")
+        """The number type as users name it."""
+        return self.network.dtype
 
     def open(
         self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY
@@ -151,20 +184,9 @@ class TransformersTarget:
 
     def _forward(self, feeds: Sequence[_Feed], logits: int) -> Tensor:
         """Run the packed rows; `logits` is how many rows, from the end, get logits (0 = all)."""
-        import torch
-
         tokens = [token for feed in feeds for token in feed.tokens]
         positions = [feed.cache.length + depth for feed in feeds for depth in depths(feed.draft)]
-        with torch.no_grad():
-            output = self.model(
-                input_ids=torch.tensor([tokens], device=self.model.device),
-                position_ids=torch.tensor([positions], device=self.model.device),
-                use_cache=False,
-                logits_to_keep=logits,
-                blocks=self._blocks(feeds),
-            )
-        result: Tensor = output.logits[0]
-        return result
+        return self.network(tokens, positions, self._blocks(feeds), logits)
 
     def _blocks(self, feeds: Sequence[_Feed]) -> list[Block]:
         blocks: list[Block] = []
@@ -175,3 +197,27 @@ class TransformersTarget:
             blocks.append(Block(feed.cache, rows, mask))
             start = rows.stop
         return blocks
+
+
+def _lean(folder: Path, config: Any, device: str, dtype: str) -> Network:
+    import torch
+
+    int8 = dtype == support.INT8
+    arithmetic = Int8Arithmetic() if int8 else FloatArithmetic(getattr(torch, dtype))
+    return lean.LeanNetwork(lean.Shape.of(config), arithmetic, lean.checkpoint(folder))
+
+
+def _stock(folder: Path, config: Any, device: str, dtype: str) -> Network:
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    attention.register()
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, config=config, dtype=dtype, attn_implementation=attention.NAME
+    )
+    model.to(device).eval().requires_grad_(False)
+    pack_linears(model)
+    network = StockNetwork(model)
+    support.check_rollback(model, TransformersTarget(network, support.context_length(config)))
+    return network

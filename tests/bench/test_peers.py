@@ -140,5 +140,5 @@ def test_a_folder_without_a_model_is_unavailable(tmp_path: Path) -> None:
 
 def test_the_environment_says_what_figures_depend_on() -> None:
     facts = environment("cpu", "float32")
-    assert (facts["device"], facts["dtype"]) == ("cpu", "float32")
-    assert set(facts) == {"device", "dtype", "threads", "torch", "transformers"}
+    assert (facts["device"], facts["peers_dtype"]) == ("cpu", "float32")
+    assert set(facts) == {"device", "peers_dtype", "threads", "torch", "transformers"}

@@ -22,7 +22,7 @@ from apply_server.replay.cases import Case, load_cases
 from apply_server.replay.run import request_of
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedTarget
-from apply_server.target.transformers_model import TransformersTarget
+from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from apply_server.tokens import HuggingFaceTokenizer, Tokenizer, WordTokenizer
 from tests.conftest import tiny_model
 from tests.engine.support import CHATML, COST, Bench, byte_backend, check_progress, request
@@ -386,7 +386,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Model:  # type: ignore[typ
     backend = byte_backend()
     path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
     backend.save(str(path))
-    target = TransformersTarget(tiny_model("qwen2", vocab_size=backend.get_vocab_size()), 2048)
+    target = TransformersTarget(
+        StockNetwork(tiny_model("qwen2", vocab_size=backend.get_vocab_size())), 2048
+    )
     tokenizer = HuggingFaceTokenizer(path, "bytes")
     return Model(target, tokenizer, ChatTemplate(CHATML), "chat", frozenset({258}), 2048, COST)
 

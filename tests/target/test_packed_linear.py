@@ -8,7 +8,7 @@ import torch
 from apply_server.decode.draft import NoDraft
 from apply_server.target import packed_linear
 from apply_server.target.packed_linear import pack_linears
-from apply_server.target.transformers_model import TransformersTarget
+from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.conftest import tiny_model
 from tests.decode.running import run
 
@@ -49,7 +49,7 @@ def test_a_packed_product_is_the_plain_one(rows: int, with_bias: bool) -> None:
 @pytest.mark.parametrize("family", ["llama", "qwen2"])
 def test_a_packed_model_decodes_the_same_and_keeps_no_second_copy(family: str, tied: bool) -> None:
     model = tiny_model(family, tie_word_embeddings=tied)
-    target = TransformersTarget(model, 2048)
+    target = TransformersTarget(StockNetwork(model), 2048)
     plain = run(target, PROMPT, NoDraft(), 16).output
     vectors = model.get_input_embeddings().weight.clone()
     assert pack_linears(model)

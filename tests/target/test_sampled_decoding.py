@@ -21,7 +21,7 @@ from apply_server.decode.sampling import Purpose, Sampling, noise_key
 from apply_server.decode.session import Session
 from apply_server.target import support
 from apply_server.target.choose import Asked, distribution, draw
-from apply_server.target.transformers_model import TransformersTarget
+from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.conftest import TINY_VOCABULARY, tiny_model
 from tests.decode.proposers import AlwaysWrong, Hostile, Oracle
 from tests.decode.running import StopAt, open_slot, run
@@ -110,11 +110,11 @@ def test_a_batch_of_different_settings_equals_its_members_alone(
 
 
 def test_plain_sampling_is_the_models_own_forward_and_the_keyed_noise() -> None:
-    target = TransformersTarget(tiny_model("llama"), context=2048)
+    target = TransformersTarget(StockNetwork(tiny_model("llama")), context=2048)
     policy = Sampling(0.8, top_p=0.9, top_k=30, seed=11, repetition_penalty=1.2)
     tokens = list(PROMPT)
     for _ in range(COUNT):
-        logits = support.plain_logits(target.model, tokens)[None]
+        logits = support.plain_logits(target.network.model, tokens)[None]
         p = distribution(logits, Asked(tokens, Draft(), policy))
         tokens += draw(p, [noise_key(11, len(tokens), Purpose.DRAW)]).tolist()
     output = run(target, PROMPT, NoDraft(), COUNT, sampling=policy).output
@@ -159,7 +159,7 @@ def exact_pairs(target: TransformersTarget, policy: Sampling) -> dict[tuple[int,
     """The probability of every two-token output."""
 
     def next_token(tokens: Sequence[int]) -> list[float]:
-        logits = support.plain_logits(target.model, list(tokens))[None]
+        logits = support.plain_logits(target.network.model, list(tokens))[None]
         probabilities: list[float] = distribution(logits, Asked(tokens, Draft(), policy))[
             0
         ].tolist()
@@ -181,7 +181,7 @@ RARE = 5 / DRAWS
 def test_drawn_drafts_leave_the_distribution_of_two_token_outputs(
     family: str, siblings: bool
 ) -> None:
-    target = TransformersTarget(tiny_model(family, vocab_size=4), context=64)
+    target = TransformersTarget(StockNetwork(tiny_model(family, vocab_size=4)), context=64)
     policy = Sampling(1.5, repetition_penalty=1.2)
     expected = exact_pairs(target, policy)
     work = [

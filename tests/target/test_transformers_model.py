@@ -15,7 +15,7 @@ from apply_server.decode.loop import prefill, step
 from apply_server.decode.session import Session
 from apply_server.errors import Cancelled, DocumentTooLong, ModelUnavailable
 from apply_server.target import support
-from apply_server.target.transformers_model import PREFILL_CHUNK, TransformersTarget
+from apply_server.target.transformers_model import PREFILL_CHUNK, StockNetwork, TransformersTarget
 from tests.conftest import TINY_VOCABULARY, tiny_model
 from tests.decode.proposers import AlwaysWrong, Hostile, Oracle
 from tests.decode.running import StopAt, open_slot, run
@@ -34,7 +34,7 @@ def plain_greedy(target: TransformersTarget, prompt: Sequence[int], count: int) 
     """Greedy output by the model's own forward over the whole text, without any cache."""
     tokens = list(prompt)
     for _ in range(count):
-        tokens.append(int(support.plain_logits(target.model, tokens).argmax()))
+        tokens.append(int(support.plain_logits(target.network.model, tokens).argmax()))
     return tokens[len(prompt) :]
 
 
@@ -173,8 +173,8 @@ def test_what_the_configuration_does_not_tell_is_caught_by_running_it() -> None:
     stateful.seen = 0  # type: ignore[attr-defined]
     layer.forward = stateful
     with pytest.raises(ModelUnavailable, match="LlamaForCausalLM"):
-        support.check_rollback(model, TransformersTarget(model, 2048))
+        support.check_rollback(model, TransformersTarget(StockNetwork(model), 2048))
 
 
 def test_sound_models_pass_the_rollback_check(tiny_target: TransformersTarget) -> None:
-    support.check_rollback(tiny_target.model, tiny_target)
+    support.check_rollback(tiny_target.network.model, tiny_target)

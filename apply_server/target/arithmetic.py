@@ -1,0 +1,86 @@
+"""How a lean pass computes: the operations that a number type decides, and nothing else.
+
+Two answers to the same questions: `FloatArithmetic` computes in the weights' own type, as fast as
+the processor can; `Int8Arithmetic` (int8.py) so that no row depends on the block it is in. Must not
+know models, drafts or caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from apply_server.target.attention import attend
+from apply_server.target.packed_linear import product
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Product = Callable[["Tensor"], "Tensor"]
+"""[rows, in] → [rows, out]."""
+
+
+class Arithmetic(Protocol):
+    """`name` is the number type as users name it, `activations` the type between operations."""
+
+    name: str
+    activations: torch.dtype
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Product:
+        """The product with `weight` [out, in], laid out for it; `weight` is not kept."""
+        ...
+
+    def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """RMSNorm (Zhang and Sennrich 2019) of each row: [rows, width] → the same."""
+        ...
+
+    def gate(self, rows: Tensor) -> Tensor:
+        """SwiGLU (Shazeer 2020): [rows, 2 · width], gate before value → [rows, width]."""
+        ...
+
+    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values as the cache holds them and as `attend` wants them."""
+        ...
+
+    def attend(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+    ) -> Tensor:
+        """Masked attention: [heads, n, dim] × [kv_heads, m, dim], mask [n, m] → [heads, n, dim]."""
+        ...
+
+
+class FloatArithmetic:
+    """Everything in the weights' own type."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.name = str(dtype).removeprefix("torch.")
+        self.activations = dtype
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Product:
+        """The fastest product there is here."""
+        own = None if bias is None else bias.to(self.activations)
+        return product(weight.to(self.activations), own)
+
+    def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """Torch's own, which computes in float32 inside."""
+        import torch
+
+        return torch.nn.functional.rms_norm(rows, weight.shape, weight, epsilon)
+
+    def gate(self, rows: Tensor) -> Tensor:
+        """Torch's own."""
+        import torch
+
+        gate, value = rows.chunk(2, dim=-1)
+        return torch.nn.functional.silu(gate) * value
+
+    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """As they are."""
+        return keys, values
+
+    def attend(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+    ) -> Tensor:
+        """Short blocks as plain products, long ones by the flash kernel."""
+        return attend(query, keys, values, mask, scale)

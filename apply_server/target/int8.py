@@ -1,0 +1,188 @@
+"""Integer arithmetic for a whole pass: W8A8 products, and everything else made row-invariant.
+
+A row's result doesn't depend on the block it stands in, bit for bit, so a draft verified in one
+block gives the very tokens that decoding one at a time gives; no near-tie can flip. Wherever
+numbers are summed (products, norms, attention) they are rounded to a grid first, coarse enough that
+the sum is exact in its accumulator; an exact sum doesn't depend on its order. Elementwise
+operations round each result alone. Must not know models, drafts or caches.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from apply_server.errors import ModelUnavailable
+from apply_server.target.arithmetic import Product
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# A row's largest activation becomes 127: with the unsigned operand's zero point of 128 that is all
+# of a byte.
+_ACTIVATION_MAX = 127
+_ZERO_POINT = 128
+# Weights use all of a byte where the processor multiplies bytes into 32 bits (VNNI). Older ones add
+# pairs of products in 16 bits first, which saturates unless 2 · 255 · weight stays below 2^15.
+_WEIGHT_MAXIMA = (127, 63)
+
+# Grids: numbers become multiples of 2^-bits. With these ranges every sum fits float64's 53 bits.
+_KEY_BITS, _KEY_RANGE = 12, 2.0**11  # product of two: 46 bits, and 7 for a head of 128
+_VALUE_BITS, _VALUE_RANGE = 12, 2.0**9  # 21 bits, times shares that sum to 2^30
+_SHARE_BITS = 30
+_SQUARE_BITS = 38  # of squares of at most 1, summed over a row of at most 2^15
+_TINY = 1e-30
+_QUANTISED_ROWS = 4096
+
+
+class Int8Arithmetic:
+    """Weights with a scale for each output channel, activations with one for each row."""
+
+    def __init__(self) -> None:
+        """Raises ModelUnavailable where this processor has no exact int8 product."""
+        import torch
+
+        self.name = "int8"
+        self.activations = torch.float32
+        maximum = weight_maximum()
+        if maximum is None:
+            raise ModelUnavailable(
+                "This build of torch has no exact int8 product for this processor. "
+                "Choose another number type: `--dtype auto`."
+            )
+        self.weight_max = maximum
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Product:
+        """Quantise and pack."""
+        return int8_product(*quantise_weight(weight, self.weight_max), bias)
+
+    def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        """With an exact sum of squares, relative to the row's largest number."""
+        largest = rows.abs().amax(-1, keepdim=True).double().clamp_min(_TINY)
+        squares = _on_grid((rows.double() / largest).square_(), _SQUARE_BITS)
+        mean = squares.mean(-1, keepdim=True) * largest.square()
+        return (rows.double() / (mean + epsilon).sqrt()).float() * weight
+
+    def gate(self, rows: Tensor) -> Tensor:
+        """By `exp`, which gives a number the same bits wherever it stands; torch's fused SiLU has
+        one exponential for whole vectors and another for what is left over.
+        """
+        gate, value = rows.chunk(2, dim=-1)
+        return gate / gate.neg().exp_().add_(1.0) * value
+
+    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """On grids, as float64: what the exact products of `attend` read."""
+        return _bounded(keys, _KEY_RANGE, _KEY_BITS), _bounded(values, _VALUE_RANGE, _VALUE_BITS)
+
+    def attend(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+    ) -> Tensor:
+        """Both products exact, and the sum between them."""
+        heads, rows, dim = query.shape
+        kv_heads = keys.shape[0]
+        # [kv_heads, group * n, dim]
+        stacked = _bounded(query, _KEY_RANGE, _KEY_BITS).reshape(kv_heads, -1, dim)
+        scores = (stacked @ keys.transpose(1, 2)).float().mul_(scale)  # [kv_heads, group * n, m]
+        visible = mask.repeat(heads // kv_heads, 1)  # [group * n, m]
+        shares = _shares(scores.masked_fill_(~visible, float("-inf")))
+        mixed = (shares @ values).mul_(2.0**-_SHARE_BITS)
+        return mixed.float().view(heads, rows, dim)
+
+
+def quantise_weight(weight: Tensor, largest: int) -> tuple[Tensor, Tensor]:
+    """[out, in] → int8 of the same shape and a float32 scale for each output channel."""
+    import torch
+
+    scale = weight.abs().amax(1, keepdim=True).float().clamp_min_(_TINY) / largest
+    quantised = torch.empty(weight.shape, dtype=torch.int8)
+    # Piece by piece: a vocabulary in float32 would be the largest thing in memory.
+    for rows in torch.arange(len(weight)).split(_QUANTISED_ROWS):
+        piece = slice(int(rows[0]), int(rows[-1]) + 1)
+        quantised[piece] = (weight[piece].float() / scale[piece]).round_()
+    return quantised, scale[:, 0]
+
+
+def int8_product(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Product:
+    """Rows times a quantised weight: int32 sums, scaled by row and channel in float32."""
+    import torch
+
+    packed = _pack(weight, scale)
+    multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+
+    def product(rows: Tensor) -> Tensor:
+        unit = rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY) / _ACTIVATION_MAX
+        result: Tensor = multiply((rows / unit).round_(), 1.0, _ZERO_POINT, packed).mul_(unit)
+        return result if bias is None else result.add_(bias)
+
+    return product
+
+
+def weight_maximum() -> int | None:
+    """The largest weight with which the product is exact here; None if there is no such product.
+
+    Found by multiplying what saturates first: rows and channels full of the largest numbers.
+    """
+    import torch
+
+    for largest in _WEIGHT_MAXIMA:
+        weight = torch.full((16, 64), largest, dtype=torch.int8)
+        weight[1::2] = -largest
+        rows = torch.full((16, 64), float(_ACTIVATION_MAX))
+        try:
+            product = int8_product(weight, torch.ones(16), None)
+        except (RuntimeError, AttributeError, NotImplementedError):
+            return None
+        if torch.equal(product(rows), rows @ weight.float().T):
+            return largest
+    return None
+
+
+def _pack(weight: Tensor, scale: Tensor) -> object:
+    import torch
+
+    zeros = torch.zeros(len(scale), dtype=torch.long)
+    with _fbgemm():
+        quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), zeros, 0)
+        packed: object = torch.ops.quantized.linear_prepack(quantised, None)
+    return packed
+
+
+@contextmanager
+def _fbgemm() -> Iterator[None]:
+    """The backend is a global of torch's. FBGEMM's layout is read at the memory's own rate for one
+    row (20 GB/s where oneDNN's byte product reads 4), and is as fast as oneDNN's for many.
+    """
+    import torch
+
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "fbgemm"
+    try:
+        with warnings.catch_warnings():
+            # Torch means to drop its quantized tensors; where it has, `weight_maximum` is None.
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+    finally:
+        torch.backends.quantized.engine = before
+
+
+def _bounded(numbers: Tensor, most: float, bits: int) -> Tensor:
+    return _on_grid(numbers.double().clamp_(-most, most), bits)
+
+
+def _on_grid(numbers: Tensor, bits: int) -> Tensor:
+    """Each float64 rounded to a multiple of 2^-bits, in place."""
+    return numbers.mul_(2.0**bits).round_().mul_(2.0**-bits)
+
+
+def _shares(scores: Tensor) -> Tensor:
+    """Softmax of the last dimension, in float64 and in units of 2^-_SHARE_BITS, in place.
+
+    The exponentials are whole numbers before they are summed, so neither the keys' order nor those
+    that a row doesn't see (which add zeros) change a bit.
+    """
+    largest = scores.amax(-1, keepdim=True)
+    whole = scores.sub_(largest - _SHARE_BITS * math.log(2)).exp_().round_().double()
+    return whole.mul_(2.0**_SHARE_BITS / whole.sum(-1, keepdim=True)).round_()

@@ -1,0 +1,197 @@
+"""The forward pass of the Llama and Qwen2 family, without what a pass over a draft doesn't need.
+
+The same weights as transformers' own model and the same numbers within rounding: projections that
+read the same input are one product, weights are laid out once for the processor, no masks are built
+in layers, no keys are copied, and no logits are computed that nobody asks for. Must not know drafts
+or number types: how things are computed is an `Arithmetic`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from apply_server.target.arithmetic import Arithmetic, Product
+from apply_server.target.attention import Block
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_FAMILY = ("llama", "qwen2")
+
+
+class Weights(Protocol):
+    """A checkpoint's tensors by name; None for one that it doesn't have."""
+
+    def __call__(self, name: str) -> Tensor | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the configuration says of a model's layers."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    epsilon: float
+    theta: float
+
+    @staticmethod
+    def of(config: Any) -> Shape:
+        """From transformers' configuration of a model that `fits`."""
+        heads = config.num_attention_heads
+        return Shape(
+            layers=config.num_hidden_layers,
+            heads=heads,
+            kv_heads=config.num_key_value_heads,
+            head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            epsilon=config.rms_norm_eps,
+            theta=config.rope_parameters["rope_theta"],
+        )
+
+
+def fits(config: Any) -> bool:
+    """Whether this pass computes what the model's own does."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    return bool(
+        config.model_type in _FAMILY
+        and config.hidden_act == "silu"
+        and rope.get("rope_type") == "default"
+        and not set(getattr(config, "layer_types", None) or ()) - {"full_attention"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    before_attention: Tensor
+    query_key_value: Product
+    out: Product
+    before_gate: Tensor
+    gate_up: Product
+    down: Product
+
+
+class LeanNetwork:
+    """See Network (transformers_model.py)."""
+
+    device = "cpu"
+
+    def __init__(self, shape: Shape, arithmetic: Arithmetic, weights: Weights) -> None:
+        """Lays the weights out, one after the other: the most memory in use at any time is what has
+        been laid out and one layer more. Raises KeyError for a checkpoint that lacks a weight.
+        """
+        import torch
+
+        self.dtype = arithmetic.name
+        self.shape = shape
+        self._arithmetic = arithmetic
+        # A copy, as one tensor in use keeps the whole checkpoint mapped into memory.
+        self._embeddings = _needed(weights, "model.embed_tokens.weight").clone()
+        self._layers = [
+            _layer(weights, f"model.layers.{index}.", arithmetic) for index in range(shape.layers)
+        ]
+        self._norm = _needed(weights, "model.norm.weight").to(arithmetic.activations)
+        head = weights("lm_head.weight")
+        self._head = arithmetic.linear(self._embeddings if head is None else head, None)
+        halves = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
+        self._frequencies = shape.theta**-halves  # [head_dim / 2]
+
+    def __call__(
+        self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
+    ) -> Tensor:
+        """See Network."""
+        import torch
+
+        arithmetic, epsilon = self._arithmetic, self.shape.epsilon
+        with torch.no_grad():
+            rows = self._embeddings[torch.tensor(tokens)].to(arithmetic.activations)
+            angles = self._angles(positions)
+            for index, layer in enumerate(self._layers):
+                normed = arithmetic.norm(rows, layer.before_attention, epsilon)
+                mixed = self._attention(index, layer.query_key_value(normed), angles, blocks)
+                rows = rows + layer.out(mixed)
+                normed = arithmetic.norm(rows, layer.before_gate, epsilon)
+                rows = rows + layer.down(arithmetic.gate(layer.gate_up(normed)))
+            return self._head(arithmetic.norm(rows[-logits:], self._norm, epsilon))
+
+    def _attention(
+        self,
+        index: int,
+        projected: Tensor,
+        angles: tuple[Tensor, Tensor],
+        blocks: Sequence[Block],
+    ) -> Tensor:
+        """[rows, (heads + 2 kv_heads) · dim] → [rows, heads · dim]."""
+        import torch
+
+        shape = self.shape
+        split = (shape.heads, shape.kv_heads, shape.kv_heads)
+        by_head = projected.view(len(projected), -1, shape.head_dim).transpose(0, 1)
+        query, key, value = by_head.split(split)  # [heads, rows, dim]
+        query, key = _rotated(query, *angles), _rotated(key, *angles)
+        key, value = self._arithmetic.stored(key, value)
+        scale = shape.head_dim**-0.5
+        parts = []
+        for block in blocks:
+            keys, values = block.cache.write(index, key[:, block.rows], value[:, block.rows])
+            part = query[:, block.rows]
+            parts.append(self._arithmetic.attend(part, keys, values, block.mask, scale))
+        return torch.cat(parts, dim=1).transpose(0, 1).reshape(len(projected), -1)
+
+    def _angles(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """cos and sin [rows, dim] of the rotary embedding (Su et al. 2021)."""
+        import torch
+
+        half = torch.outer(torch.tensor(positions, dtype=torch.float32), self._frequencies)
+        angles = torch.cat([half, half], dim=-1)
+        own = self._arithmetic.activations
+        return angles.cos().to(own), angles.sin().to(own)
+
+
+def checkpoint(folder: Path) -> Weights:
+    """The tensors of a folder, mapped into memory and not read before they are used."""
+    from safetensors import safe_open
+
+    files: list[Any] = [safe_open(path, "pt") for path in sorted(folder.glob("*.safetensors"))]
+    where = {name: file for file in files for name in file.keys()}  # noqa: SIM118 (not a dict)
+    return lambda name: where[name].get_tensor(name) if name in where else None
+
+
+def _layer(weights: Weights, prefix: str, arithmetic: Arithmetic) -> _Layer:
+    import torch
+
+    def joined(*names: str) -> Product:
+        """Projections of the same input as one product."""
+        matrices = [_needed(weights, f"{prefix}{name}.weight") for name in names]
+        biases = [bias for name in names if (bias := weights(f"{prefix}{name}.bias")) is not None]
+        return arithmetic.linear(torch.cat(matrices), torch.cat(biases) if biases else None)
+
+    def norm(name: str) -> Tensor:
+        return _needed(weights, f"{prefix}{name}.weight").to(arithmetic.activations)
+
+    return _Layer(
+        norm("input_layernorm"),
+        joined("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+        joined("self_attn.o_proj"),
+        norm("post_attention_layernorm"),
+        joined("mlp.gate_proj", "mlp.up_proj"),
+        joined("mlp.down_proj"),
+    )
+
+
+def _rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """[heads, rows, dim], each half turned against the other, as these checkpoints expect."""
+    import torch
+
+    first, second = heads.chunk(2, dim=-1)
+    return heads * cosine + torch.cat([-second, first], dim=-1) * sine
+
+
+def _needed(weights: Weights, name: str) -> Tensor:
+    found = weights(name)
+    if found is None:
+        raise KeyError(name)
+    return found

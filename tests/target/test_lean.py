@@ -1,0 +1,138 @@
+"""The lean pass against the model's own forward, and in int8 a row among others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from apply_server.decode.draft import Draft, NoDraft
+from apply_server.target import lean, support
+from apply_server.target.arithmetic import FloatArithmetic
+from apply_server.target.attention import Block
+from apply_server.target.int8 import Int8Arithmetic, weight_maximum
+from apply_server.target.kv_cache import KVCache
+from apply_server.target.lean import LeanNetwork, Shape
+from apply_server.target.transformers_model import StockNetwork, TransformersTarget
+from apply_server.target.tree_mask import block_mask, depths
+from tests.conftest import FAMILIES, TINY_VOCABULARY, tiny_model
+from tests.decode.running import run
+
+PROMPT = [5, 9, 2, 40, 17, 33, 8]
+
+needs_int8 = pytest.mark.skipif(weight_maximum() is None, reason="no exact int8 product here")
+INT8 = pytest.param("int8", marks=needs_int8)
+
+
+def lean_target(model: Any, dtype: str) -> TransformersTarget:
+    arithmetic = Int8Arithmetic() if dtype == "int8" else FloatArithmetic(getattr(torch, dtype))
+    weights = model.state_dict()
+    return TransformersTarget(LeanNetwork(Shape.of(model.config), arithmetic, weights.get), 2048)
+
+
+def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch.Tensor:
+    """[1 + len(draft), vocabulary]: the draft behind the prompt's last token, in one pass."""
+    *before, pending = prompt
+    cache = KVCache(len(prompt) + len(draft))
+    given = Draft.chain(before[1:])
+    target.network(before, range(len(before)), [block(cache, given)], 1)
+    cache.keep(range(len(before)))
+    positions = [len(before) + depth for depth in depths(draft)]
+    return target.network([pending, *draft.tokens], positions, [block(cache, draft)], 0)
+
+
+def block(cache: KVCache, draft: Draft) -> Block:
+    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, cache.length, "cpu"))
+
+
+TREE = Draft((4, 8, 15, 16, 23), (-1, 0, -1, 2, 1))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("tied", [True, False])
+def test_in_float32_the_logits_are_the_stock_models(family: str, tied: bool) -> None:
+    model = tiny_model(family, tie_word_embeddings=tied)
+    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, "float32")
+    for draft in (Draft(), Draft.chain([7, 7, 1]), TREE):
+        expected = logits(stock, PROMPT, draft)
+        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=1e-4, atol=1e-4)
+
+
+@needs_int8
+@pytest.mark.parametrize("family", FAMILIES)
+def test_in_int8_the_logits_are_near_the_stock_models(family: str) -> None:
+    model = tiny_model(family, hidden_size=128, intermediate_size=256, initializer_range=0.1)
+    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, "int8")
+    expected, got = logits(stock, PROMPT, TREE), logits(ours, PROMPT, TREE)
+    assert (got - expected).abs().mean() < 0.1 * expected.abs().mean()
+
+
+@needs_int8
+@pytest.mark.parametrize("family", FAMILIES)
+def test_in_int8_a_row_is_the_same_bits_in_every_block(family: str) -> None:
+    target = lean_target(tiny_model(family, num_attention_heads=4, head_dim=16), "int8")
+    text = [(7 * i * i + 3) % TINY_VOCABULARY for i in range(64)]
+    whole = logits(target, PROMPT, Draft.chain(text))
+    for count in range(64):
+        rows = logits(target, PROMPT, Draft.chain(text[:count]))
+        assert torch.equal(rows, whole[: 1 + count]), count
+    # and fed one at a time, each behind what the passes before it left in the cache
+    slot = target.open(PROMPT, 100)
+    for _ in target.prefill(slot):
+        pass
+    for row, token in enumerate(text):
+        assert torch.equal(target.logits_after(slot), whole[row]), row
+        target.verify([(slot, Draft())])
+        target.commit(slot, (), token)
+
+
+@needs_int8
+def test_in_int8_a_trees_branches_are_the_chains_bits() -> None:
+    target = lean_target(tiny_model("qwen2"), "int8")
+    tree = logits(target, PROMPT, TREE)
+    for path in ([0, 1, 4], [2, 3]):
+        chain = logits(target, PROMPT, Draft.chain([TREE.tokens[i] for i in path]))
+        assert torch.equal(chain, tree[[0, *(1 + i for i in path)]])
+
+
+@needs_int8
+def test_in_int8_a_batch_is_its_members_bits() -> None:
+    target = lean_target(tiny_model("llama"), "int8")
+    prompts = [PROMPT, PROMPT[:2], PROMPT * 9]
+    alone = [run(target, prompt, NoDraft(), 12).output for prompt in prompts]
+    slots = [target.open(prompt, 20) for prompt in prompts]
+    for slot in slots:
+        for _ in target.prefill(slot):
+            pass
+    together: list[list[int]] = [[] for _ in prompts]
+    for _ in range(12):
+        for slot, verdict, output in zip(
+            slots, target.verify([(slot, Draft()) for slot in slots]), together, strict=True
+        ):
+            output.append(verdict.choices[0])
+            target.commit(slot, (), verdict.choices[0])
+    assert together == [list(output) for output in alone]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_act": "gelu"},
+        {"model_type": "mistral"},
+        {"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4}},
+        {"layer_types": ["sliding_attention", "full_attention"]},
+    ],
+)
+def test_what_computes_differently_keeps_its_own_forward(change: dict[str, Any]) -> None:
+    config = tiny_model("qwen2").config
+    assert lean.fits(config)
+    for name, value in change.items():
+        setattr(config, name, value)
+    assert not lean.fits(config)
+
+
+@pytest.mark.parametrize(("device", "fits"), [("cuda", True), ("cpu", False)])
+def test_int8_where_it_is_not_to_be_had_is_refused(device: str, fits: bool) -> None:
+    with pytest.raises(support.ModelUnavailable, match="dtype auto"):
+        support.resolve_dtype("int8", device, lean=fits)
