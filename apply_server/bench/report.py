@@ -14,6 +14,8 @@ from apply_server.bench.prediction import Prediction, predict
 from apply_server.bench.runs import Measured, Run
 from apply_server.decode.speedup import CostTable
 
+_PLAIN_OF = {Family.OURS: PLAIN, Family.HF: HF_PLAIN}
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -119,7 +121,7 @@ class Measurements:
 
         Prefill is averaged over all of the family's runs, the pass over its plain ones.
         """
-        plain = self._totals({Family.OURS: PLAIN, Family.HF: HF_PLAIN}[family])
+        plain = self._totals(_PLAIN_OF[family])
         return self._prefill_rate(family) * plain.pass_s if plain.passes else None
 
     def rows(self) -> list[Row]:
@@ -147,7 +149,7 @@ class Measurements:
     def _row(self, name: str, shown: str) -> Row:
         mode, runs = self._modes[name], self._runs[name]
         totals = self._totals(name)
-        checks = [self._differs_at(case, run) for case, run in runs.items()]
+        checks = [self._differs_at(case, name, run) for case, run in runs.items()]
         known = [at for found, at in checks if found]
         return Row(
             mode=shown,
@@ -178,16 +180,21 @@ class Measurements:
             self._totals(name, shared).decode_rate, self._totals(base, shared).decode_rate
         )
 
-    def _differs_at(self, case: str, run: Run) -> tuple[bool, int | None]:
-        """(whether there is a plain run of the case, where its output differs first)."""
-        reference = self._runs.get(PLAIN, self._runs.get(HF_PLAIN, {})).get(case)
-        if reference is None:
+    def _differs_at(self, case: str, mode: str, run: Run) -> tuple[bool, int | None]:
+        """(whether there is a plain run of the case, where its output differs first).
+
+        Its own family's plain run where there is one: the peers have no int8.
+        """
+        own = _PLAIN_OF[self._modes[mode].family]
+        names = (name for name in (own, PLAIN, HF_PLAIN) if case in self._runs.get(name, {}))
+        known = [self._runs[name][case] for name in names]
+        if not known:
             return False, None
-        return True, _first_difference(run.output, reference.output)
+        return True, _first_difference(run.output, known[0].output)
 
     def _run_json(self, case: str, mode: Mode, run: Run) -> dict[str, object]:
         totals = Totals.of([run])
-        compared, at = self._differs_at(case, run)
+        compared, at = self._differs_at(case, mode.name, run)
         return {
             "id": case,
             "mode": mode.name,

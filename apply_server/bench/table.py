@@ -35,7 +35,8 @@ modes:
   ours            apply-server as it applies edits
 
   generate runs the stock model (its own linear layers, SDPA attention) from a second copy of the
-  weights, in the same number type, with the same prompt, token cap and end of the answer. It has a
+  weights, in the same number type (transformers has no int8: then in the float
+  type that suits the processor), with the same prompt, token cap and end of the answer. It has a
   neutral generation configuration: no sampling, no penalties, whatever the model's files suggest.
 
 columns:
@@ -51,8 +52,9 @@ columns:
   of ρ         decode rate over prefill rate: the share of the most that exact decoding could reach,
                as every output token passes through the model once (ρ = prefill rate × time of a
                one-token pass, the bound of the speed-up)
-  identical    outputs that are plain decoding's, token for token. In float32 all should be; in
-               bfloat16 a block and a single token are rounded differently, so near-ties may differ
+  identical    outputs that are plain decoding's of the same family, token for token. In int8 all
+               of ours are; in the float types a block and a single token are rounded differently,
+               so near-ties may differ
 
 how long it takes:
   Each case is decoded once in each mode, and in nine settings for hf-lookup-best. On a laptop

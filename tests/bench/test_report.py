@@ -73,6 +73,22 @@ def test_what_has_nothing_to_compare_with_says_so() -> None:
     assert all(each["identical"] is None for each in found.run_rows())
 
 
+def test_a_family_is_held_against_its_own_plain_run() -> None:
+    """The peers' number type may be another one, and then so may their output."""
+    theirs = [7, *OUTPUT]
+    found = Measurements(
+        [
+            measured(PLAIN, run(OUTPUT)),
+            measured(OURS, run(OUTPUT)),
+            measured(HF_PLAIN, run(theirs)),
+            measured(tuned(10, 2), run(theirs)),
+        ],
+        TUNED,
+        COST,
+    )
+    assert [(row.identical, row.compared) for row in found.rows()] == [(1, 1)] * 4
+
+
 @pytest.mark.parametrize(
     ("output", "at"),
     [([1, 2, 3], None), ([1, 9, 3], 1), ([1, 2], 2), ([1, 2, 3, 4], 3), ([], 0)],
