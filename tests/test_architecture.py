@@ -54,8 +54,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "metrics": set(),
     "lsp": {
-        "__init__", "config", "document", "edits", "engine", "errors", "files", "metrics", "models",
-        "request", "snippet",
+        "__init__", "config", "document", "edits", "engine", "errors", "files", "languages",
+        "metrics", "models", "request", "snippet",
     },
     "terminal": {"models", "engine", "replay"},
     "arguments": {"__init__", "bench", "config", "decode", "guards", "models"},

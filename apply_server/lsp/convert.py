@@ -44,7 +44,12 @@ def change_range(change: types.TextDocumentContentChangeEvent) -> Range | None:
     """The range that a change replaces; None for the whole text."""
     if isinstance(change, types.TextDocumentContentChangeWholeDocument):
         return None
-    start, end = (Position(at.line, at.character) for at in (change.range.start, change.range.end))
+    return range_of(change.range)
+
+
+def range_of(place: types.Range) -> Range:
+    """A range from the wire."""
+    start, end = (Position(at.line, at.character) for at in (place.start, place.end))
     return Range(start, end)
 
 

@@ -18,6 +18,7 @@ from pygls.protocol import lsp_method
 from apply_server import __version__, models
 from apply_server.errors import ApplyError, DocumentChanged
 from apply_server.lsp import convert, protocol
+from apply_server.lsp.actions import TITLE, edit_in
 from apply_server.lsp.client import Client
 from apply_server.lsp.documents import changed
 from apply_server.lsp.jobs import Job, cancelled
@@ -46,6 +47,9 @@ class ApplyProtocol(RpcProtocol):
         self.service = Service(self._server.backend, self.client, self._server.defaults)
         self._told: set[str] = set()
         self._background: set[asyncio.Task[None]] = set()
+        self.fm.feature_options[types.TEXT_DOCUMENT_CODE_ACTION] = types.CodeActionOptions(
+            code_action_kinds=[types.CodeActionKind.RefactorRewrite]
+        )
         self.fm.commands[protocol.APPLY_COMMAND] = self._apply_command
         self.fm.commands[protocol.CANCEL_COMMAND] = self._cancel_command
         self.fm.commands[protocol.STATS_COMMAND] = self._stats_command
@@ -263,6 +267,28 @@ class ApplyProtocol(RpcProtocol):
             return
         if opened.mirror.text != outcome.text:
             raise changed(uri)
+
+    @lsp_method(types.TEXT_DOCUMENT_CODE_ACTION)
+    async def code_action(self, params: types.CodeActionParams) -> list[object] | None:
+        """Offer to apply an edit that stands in the document."""
+        uri = DocumentUri.parse(params.text_document.uri)
+        opened = self.service.documents.find(uri)
+        selected = convert.range_of(params.range)
+        if opened is None or selected.start == selected.end:
+            return None
+        snapshot = opened.snapshot()
+        found = await self._server.backend.workers.aside(edit_in, snapshot, selected)
+        if found is None:
+            return None
+        document = protocol.TextDocument(params.text_document.uri, snapshot.version)
+        argument = protocol.ApplyParams(
+            document, found.instruction, found.snippet, found.selection, found.place
+        )
+        command = types.Command(TITLE, protocol.APPLY_COMMAND, arguments=[to_json(argument)])
+        if not self.client.can("text_document.code_action.code_action_literal_support"):
+            return [command]
+        kind = types.CodeActionKind.RefactorRewrite
+        return [types.CodeAction(TITLE, kind=kind, command=command)]
 
     # Cancelling and statistics
 
