@@ -176,14 +176,17 @@ class RpcProtocol(LanguageServerProtocol):
         return result
 
     @lsp_method(types.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        """Cancel what is in flight, over a copy: each one ended takes itself from the list."""
-        yield from ()
+    async def lsp_shutdown(self, *args: Any) -> None:  # type: ignore[override]
+        """Cancel what is in flight; each request is answered before this one."""
         own = self.msg_id
-        for request, future in list(self._request_futures.items()):
-            if request != own and not future.done():
-                future.cancel()
+        futures = list(self._request_futures.items())
+        waiting: list[Any] = [future for request, future in futures if request != own]
         self._shutdown = True
+        for future in waiting:
+            future.cancel()
+        tasks = [future for future in waiting if asyncio.isfuture(future)]
+        if tasks:
+            await asyncio.wait(tasks)
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:

@@ -85,10 +85,10 @@ class ApplyProtocol(RpcProtocol):
             await self._warm_up()
 
     @lsp_method(types.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        """Stop all jobs first, so that their requests are answered as cancelled."""
+    async def lsp_shutdown(self, *args: Any) -> None:  # type: ignore[override]
+        """Stop all jobs first: their workers are to notice too."""
         self.service.jobs.stop_all()
-        yield from super().lsp_shutdown(*args)
+        await super().lsp_shutdown(*args)
 
     @lsp_method(types.SET_TRACE)
     def lsp_set_trace(self, params: types.SetTraceParams) -> Generator[Any, Any, None]:
@@ -320,7 +320,8 @@ class ApplyProtocol(RpcProtocol):
         self.service.jobs.stop_token(params.token)
 
     def _handle_cancel_notification(self, msg_id: int | str) -> None:
-        if not self.service.jobs.stop_request(msg_id):
+        found = self.service.jobs.stop_request(msg_id)
+        if not found and msg_id in self._request_futures:
             super()._handle_cancel_notification(msg_id)
 
     def _own_progress(self) -> WorkDone:

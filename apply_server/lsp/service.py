@@ -130,11 +130,11 @@ class _Run:
     async def outcome(self) -> Outcome:
         """The edit, unless the job is stopped before: then the error it was stopped with."""
         work = asyncio.ensure_future(self._compute())
+        work.add_done_callback(_forget)
         either: list[asyncio.Future[Any]] = [work, self.job.stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.job.stopped.done():
             # The worker notices within one pass; nobody waits for it.
-            work.add_done_callback(_forget)
             self.job.stopped.result()
         return work.result()
 
@@ -211,7 +211,7 @@ def _timed_out(limit_ms: int) -> TruncatedOutput:
 
 
 def _forget(work: asyncio.Future[Any]) -> None:
-    """Its error, mostly Cancelled, has been told by other means."""
+    """Whoever stopped waiting for it has been told why."""
     with contextlib.suppress(asyncio.CancelledError):
         work.exception()
 

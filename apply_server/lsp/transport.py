@@ -6,6 +6,7 @@ Must not know what is in a message.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import sys
@@ -101,7 +102,9 @@ async def serve_tcp(new_server: NewServer, host: str, port: int) -> None:
         server = new_server()
         server.protocol.connect(StreamOutbox(writer), framed)
         try:
-            await converse(server, messages(reader))
+            # At the end all are cancelled; asyncio's own streams would call that a fault.
+            with contextlib.suppress(asyncio.CancelledError):
+                await converse(server, messages(reader))
         finally:
             writer.close()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 Message = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -41,48 +42,36 @@ def environment(**more: str) -> dict[str, str]:
 
 
 class Client:
-    """Starts a server and talks to it. `answer` gives results for the server's own requests."""
+    """Talks to a server. `answer` gives results for the server's own requests."""
 
     def __init__(
         self,
-        *options: str,
+        reader: IO[bytes],
+        writer: IO[bytes],
         answer: Callable[[Message], Any] = lambda request: None,
-        env: Mapping[str, str] | None = None,
+        *,
         reads: bool = True,
+        connection: socket.socket | None = None,
     ) -> None:
-        self.process = subprocess.Popen(
-            serve_command(*options),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env or environment(),
-        )
         self.answer = answer
-        self.received: list[Message] = []  # all but responses, in order
+        self._socket = connection
+        self.received: list[Message] = []  # all but responses
         self.answered: dict[Any, Message] = {}
         self.order: list[Message] = []
-        self.errors: list[bytes] = []
+        self.closed = False  # by the server
+        self._reader, self._writer = reader, writer
         self._next = 0
         self._changed = threading.Condition()
         self._writing = threading.Lock()
-        threads = [self._read_errors, *([self._read] if reads else [])]
-        for work in threads:
-            threading.Thread(target=work, daemon=True).start()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
+        if reads:
+            threading.Thread(target=self._read, daemon=True).start()
 
     # Sending
 
     def send_bytes(self, data: bytes) -> None:
-        assert self.process.stdin is not None
         with self._writing:
-            self.process.stdin.write(data)
-            self.process.stdin.flush()
+            self._writer.write(data)
+            self._writer.flush()
 
     def send(self, message: object) -> None:
         body = json.dumps(message).encode()
@@ -113,7 +102,7 @@ class Client:
         """Until something received makes the condition true."""
         with self._changed:
             if not self._changed.wait_for(condition, patience_s):
-                raise TimeoutError(f"{self.received[-3:]} {b''.join(self.errors)[-2000:]!r}")
+                raise TimeoutError(str(self.order[-3:]))
 
     def of(self, method: str) -> list[Message]:
         """The params of what came under this name."""
@@ -176,15 +165,15 @@ class Client:
             "workspace/executeCommand", {"command": "applyEdit.apply", "arguments": [argument]}
         )
 
-    def exit(self) -> int:
-        """Shut down by the book; the exit status."""
+    def shut_down(self) -> None:
+        """The end, by the book."""
         assert self.call("shutdown")["result"] is None
         self.notify("exit")
-        return self.process.wait(PATIENCE_S)
 
-    @property
-    def stderr(self) -> str:
-        return b"".join(self.errors).decode("utf-8", "replace")
+    def hang_up(self) -> None:
+        """Be gone without a word."""
+        assert self._socket is not None
+        self._socket.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
         while (message := self._message()) is not None:
@@ -199,23 +188,107 @@ class Client:
                 result = self.answer(message)
                 self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
+
     def _message(self) -> Message | None:
-        assert self.process.stdout is not None
         length = 0
-        while line := self.process.stdout.readline():
+        while line := self._reader.readline():
             if line == b"\r\n":
-                body = self.process.stdout.read(length)
-                value: Message = json.loads(body)
+                value: Message = json.loads(self._reader.read(length))
                 return value
             name, _, number = line.partition(b":")
             assert name == b"Content-Length", f"not of the wire: {line!r}"
             length = int(number)
         return None
 
-    def _read_errors(self) -> None:
-        assert self.process.stderr is not None
-        while data := os.read(self.process.stderr.fileno(), 1 << 16):
-            self.errors.append(data)
+
+class Spawned(Client):
+    """A client with a server process of its own, over its standard streams."""
+
+    def __init__(
+        self,
+        *options: str,
+        answer: Callable[[Message], Any] = lambda request: None,
+        env: Mapping[str, str] | None = None,
+        reads: bool = True,
+    ) -> None:
+        self.process = start_process(serve_command(*options), env)
+        assert self.process.stdin
+        assert self.process.stdout
+        super().__init__(self.process.stdout, self.process.stdin, answer, reads=reads)
+        self.errors = Errors(self.process)
+
+    def __enter__(self) -> Spawned:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def exit(self) -> int:
+        """Shut down by the book; the exit status."""
+        self.shut_down()
+        return self.process.wait(PATIENCE_S)
+
+
+class Listening:
+    """A server process that listens, for tests that need many clients but no process each."""
+
+    def __init__(self, *options: str) -> None:
+        self.process = start_process(serve_command("--tcp", "127.0.0.1:0", *options))
+        self.errors = Errors(self.process)
+        wait_until(lambda: "Serving LSP on" in self.errors.text)
+        self.port = int(self.errors.text.partition("tcp://127.0.0.1:")[2].split()[0])
+
+    def connect(
+        self, answer: Callable[[Message], Any] = lambda request: None, *, reads: bool = True
+    ) -> Client:
+        """A new client."""
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        return Client(
+            connection.makefile("rb"),
+            connection.makefile("wb"),
+            answer,
+            reads=reads,
+            connection=connection,
+        )
+
+    def stop(self) -> int:
+        """End it by SIGTERM; the exit status."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S)
+
+
+class Errors:
+    """What a process says on stderr."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        self._pipe = process.stderr
+        self._read: list[bytes] = []
+        threading.Thread(target=self._run, daemon=True).start()
+
+    @property
+    def text(self) -> str:
+        return b"".join(self._read).decode("utf-8", "replace")
+
+    def _run(self) -> None:
+        while data := os.read(self._pipe.fileno(), 1 << 16):
+            self._read.append(data)
+
+
+def start_process(
+    command: Sequence[str], env: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env or environment(),
+    )
 
 
 def edited(text: str, edits: Sequence[Message], encoding: str = "utf-16") -> str:

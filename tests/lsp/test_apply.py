@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp.raw import Client, edited, write_answers
+from tests.lsp.raw import Client, Spawned, edited, write_answers
 
 URI = "file:///w/a%20b/cart.py"
 TEXT = "def total(rows):\n    return sum(rows)\n\n\ndef show(rows):\n    print(total(rows))\n"
@@ -17,7 +17,7 @@ RESULT = TEXT.replace("print(total", "print('Total:', total")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spawned]:
     folder = tmp_path_factory.mktemp("answers")
     answers = {
         "cart.py": RESULT,
@@ -26,11 +26,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "long.py": TEXT + "x = 1\n" * 999,
     }
     path = write_answers(folder, answers)
-    with Client("--target", "scripted", "--answers", str(path)) as client:
+    with Spawned("--target", "scripted", "--answers", str(path)) as client:
         client.initialize()
         yield client
         assert client.exit() == 0
-        assert "Traceback" not in client.stderr
+        assert "Traceback" not in client.errors.text
 
 
 def test_the_result_is_the_edits_of_the_version_asked_for(server: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.lsp.raw import CAPABILITIES, Client, Message, edited, write_answers
+from tests.lsp.raw import CAPABILITIES, Client, Listening, Message, edited, write_answers
 
 URI = "file:///w/cart.py"
 TEXT = "def total(rows):\n    return sum(rows)\n\n\ndef show(rows):\n    print(total(rows))\n"
@@ -40,20 +41,24 @@ def editor() -> Editor:
 Start = Callable[..., Client]
 
 
+@pytest.fixture(scope="module")
+def listening(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    answers = {"cart.py": RESULT, "new.py": "x = 1\n"}
+    path = write_answers(tmp_path_factory.mktemp("answers"), answers)
+    server = Listening("--target", "scripted", "--answers", str(path))
+    yield server
+    assert server.stop() == 128 + signal.SIGTERM
+    assert "Traceback" not in server.errors.text
+
+
 @pytest.fixture
-def start(tmp_path: Path, editor: Editor) -> Iterator[Start]:
-    clients: list[Client] = []
-    path = write_answers(tmp_path, {"cart.py": RESULT, "new.py": "x = 1\n"})
+def start(listening: Listening, editor: Editor) -> Start:
+    def begin(**how: Any) -> Client:
+        client = listening.connect(editor)
+        client.initialize(**how)
+        return client
 
-    def begin(*more: str, **how: Any) -> Client:
-        options = ("--target", "scripted", "--answers", str(path), *more)
-        clients.append(Client(*options, answer=editor))
-        clients[-1].initialize(**how)
-        return clients[-1]
-
-    yield begin
-    for client in clients:
-        client.__exit__()
+    return begin
 
 
 def changes(edit: Message) -> Message:
@@ -206,9 +211,9 @@ def test_other_commands(start: Start) -> None:
     client.apply(URI, snippet=SNIPPET)
     stats = client.call("workspace/executeCommand", {"command": "applyEdit.stats"})["result"]
     assert stats == client.call("applyEdit/stats")["result"]
-    (row,) = stats["classes"]
-    assert (row["dialect"], row["size"]) == ("patch", "<=200 lines")
-    assert row["states"] == {"applied": 1}
+    (row,) = [row for row in stats["classes"] if row["dialect"] == "patch"]
+    assert row["size"] == "<=200 lines"
+    assert row["states"]["applied"] >= 1
     cancelled = client.call("workspace/executeCommand", {"command": "applyEdit.cancel"})
     assert cancelled["result"] == {"cancelled": 0}
     error = client.call("workspace/executeCommand", {"command": "applyEdit.nope"})["error"]
