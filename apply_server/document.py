@@ -75,7 +75,8 @@ class Document:
 
     @classmethod
     def from_bytes(cls, data: bytes, encoding: str | None = None) -> Document:
-        """Decode a file. Without `encoding`: by BOM, else UTF-8, else as the file itself declares.
+        """Decode a file. Without `encoding`: by BOM, else UTF-8 (where it isn't
+        pure ASCII), else as the file itself declares.
 
         Statistical detection is left out on purpose: on short source files it is a guess, and a
         wrong guess writes wrong bytes. Raises UnsupportedEncoding unless encoding the text again,
@@ -118,8 +119,14 @@ class Document:
         """`text` in this document's encoding, after its BOM if it has one.
 
         Line by line, so that an unchanged line gets its old bytes whatever stands around it.
-        Raises UnsupportedEncoding naming the characters that the encoding lacks.
+        Raises UnsupportedEncoding naming the characters that the encoding lacks, and for NUL, as a
+        file with it could not be read again.
         """
+        if "\0" in text:
+            raise UnsupportedEncoding(
+                "The result has NUL characters, which text files don't. Nothing was changed; leave "
+                "them out of the edit."
+            )
         lines = split_lines(text)
         try:
             data = _encode_lines(lines, self.encoding)
@@ -181,7 +188,16 @@ def _detect(data: bytes) -> str:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return _declared_encoding(data) or "utf-8"
-    return "utf-8"
+    # Pure ASCII fits both, and what an edit adds is read as the file says.
+    declared = _declared_encoding(data) if data.isascii() else None
+    return declared if declared and _holds_ascii(data, declared) else "utf-8"
+
+
+def _holds_ascii(data: bytes, codec: str) -> bool:
+    try:
+        return data.decode(codec) == data.decode("ascii")
+    except (LookupError, ValueError):
+        return False
 
 
 def _bom_encoding(data: bytes) -> str | None:

@@ -28,6 +28,7 @@ __all__ = [
     "unified_diff",
 ]
 
+_BOM = "\ufeff"
 _CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
@@ -46,8 +47,11 @@ def rewrite(document: Document, final_view: str) -> tuple[tuple[LineEdit, ...], 
 
     `final_view` may use any line ending and have or lack a final newline: neither counts, except
     in an empty document, which takes the text with "\\n" endings as it is. Where the document has
-    no final newline, blank lines at the end of the view are dropped.
+    no final newline, blank lines at the end of the view are dropped. A byte order mark is no text:
+    an editor's buffer that begins with one keeps it, and no other text gets one.
     """
+    mark = _BOM if document.text.startswith(_BOM) and final_view else ""
+    final_view = mark + final_view.removeprefix(_BOM)
     final = view_lines(final_view, joined=not document.lines)
     while document.lines and not document.lines[-1].eol and final and not final[-1]:
         final.pop()

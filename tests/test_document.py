@@ -102,6 +102,24 @@ def test_a_file_that_is_not_utf8_may_name_its_encoding(head: str, codec: str) ->
     assert document.encode(document.text) == data
 
 
+@pytest.mark.parametrize(
+    ("head", "codec"),
+    [
+        (b"# -*- coding: latin-1 -*-\n", "iso8859-1"),
+        (b"# coding: utf-8\n", "utf-8"),
+        (b"# coding: hex\n", "utf-8"),
+        (b"# coding: utf-16\n", "utf-8"),
+        (b"x = 1\n", "utf-8"),
+    ],
+)
+def test_what_is_added_to_a_file_in_ascii_is_written_as_it_declares(
+    head: bytes, codec: str
+) -> None:
+    document = Document.from_bytes(head)
+    assert document.encoding == codec
+    assert document.encode(document.text + "é\n") == head + "é\n".encode(codec)
+
+
 def test_a_declaration_does_not_overrule_valid_utf8() -> None:
     assert Document.from_bytes("# coding: latin-1\né".encode()).encoding == "utf-8"
 
@@ -139,6 +157,11 @@ def test_a_look_alike_is_not_written_instead() -> None:
     document = Document.from_bytes("日".encode("shift_jis"), "shift_jis")
     with pytest.raises(UnsupportedEncoding, match="U\\+00A5"):
         document.encode("¥100")  # the codec would write a backslash
+
+
+def test_a_result_that_could_not_be_read_again_is_not_written() -> None:
+    with pytest.raises(UnsupportedEncoding, match="NUL"):
+        Document.from_bytes(b"x\n").encode("x\0\n")
 
 
 def test_the_view_hides_endings_but_not_the_final_newline() -> None:

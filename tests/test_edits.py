@@ -307,6 +307,14 @@ def test_a_long_rewrite_of_repeated_lines_is_streamed() -> None:
     assert applied(original, edits) == final
 
 
+@pytest.mark.parametrize("text", ["", "a\n", "a\nb", "\ufeffa\n"])
+def test_a_byte_order_mark_stays_as_it_was_whatever_a_model_wrote(text: str) -> None:
+    document = Document.from_bytes(text.encode())
+    assert rewrite(document, "\ufeff" + document.view()) == ((), document.text)
+    edited = Document.from_text("\ufeffa\n")
+    assert rewrite(edited, "\ufeffa\n") == rewrite(edited, "a\n") == ((), edited.text)
+
+
 def test_a_unified_diff_reads_like_gits() -> None:
     document = Document.from_text("1\n2\n3\n4\r\n5\n6\n7\n8\n9\n10\n11\n12")
     final = "1\n2\n3\nfour\r\n5\n6\n7\n8\n9\n10\n11\n12\n"
