@@ -46,16 +46,22 @@ _TRAILING_MARKER = re.compile(
     re.IGNORECASE,
 )
 _LEAST_MARKER = 8
+# Lines that frame the parts of an edit, in the dialects that have such.
+_FRAME = re.compile(
+    r"\s*(?:(?:<{7}|>{7})(?: (?:SEARCH|REPLACE|ORIGINAL|UPDATED))?\s*$"
+    r"|\*\*\* (?:(?:Begin|End) Patch\s*$|End of File\s*$|(?:Update|Add|Delete) File: )"
+    r"|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git )"
+)
 
 
 def leaked_markers(given: GuardInput) -> Iterator[Finding]:
-    """A placeholder for existing code was written out, more often than the original has it."""
+    """A placeholder, or a line that frames an edit, more often than the original has it."""
     own = [line.strip() for line in split_lines(given.snippet) if is_marker(line)]
     long = tuple({text for text in own if len(text) >= _LEAST_MARKER})
 
     def key(line: str) -> str:
         text = line.strip()
-        if is_marker(line) or _TRAILING_MARKER.search(text):
+        if is_marker(line) or _TRAILING_MARKER.search(text) or _FRAME.match(line):
             return text
         return next((marker for marker in long if marker in text), "")
 
@@ -64,8 +70,8 @@ def leaked_markers(given: GuardInput) -> Iterator[Finding]:
         yield Finding(
             MARKER,
             "block",
-            f"Line {rows[0] + 1} of the result is a placeholder for existing code, not code; try "
-            "again, or give the snippet more context there.",
+            f"Line {rows[0] + 1} of the result is a placeholder for existing code or a mark of the "
+            "edit's form, not code; try again, or give the snippet more context there.",
             _numbers(rows),
         )
 
@@ -81,8 +87,10 @@ def leaked_fences(given: GuardInput) -> Iterator[Finding]:
             "try again.",
             _numbers(tags),
         )
-    asked = {line.strip() for line in _asked(given).split("\n")}
-    rows = [row for row, text in _surplus(given, _fence) if text not in asked]
+    asked = _asked_fences(given)
+    # No program begins or ends with one, whatever the snippet did.
+    never = frozenset[int]() if _is_text(given.language) else _edges(given)
+    rows = [row for row, text in _surplus(given, _fence) if text not in asked or row in never]
     if rows and (level := _fence_level(given, rows)):
         yield Finding(
             FENCE,
@@ -146,14 +154,26 @@ def _fence(line: str) -> str:
     return line.strip() if _FENCE_LINE.match(line) else ""
 
 
+def _asked_fences(given: GuardInput) -> set[str]:
+    """Fences in what the user wrote; outside of Markdown one without another is no text."""
+    fences = [text for line in _asked(given).split("\n") if (text := _fence(line))]
+    paired = all(sum(text[0] == sign for text in fences) % 2 == 0 for sign in "`~")
+    return set(fences) if paired or is_markdown(given.language) else set()
+
+
 def _fence_level(given: GuardInput, rows: Sequence[int]) -> Level | None:
     """Fences in pairs can be text, as in a docstring; prose in Markdown lives on them."""
-    filled = [row for row, line in enumerate(given.final) if line.strip()]
-    ends = {filled[0], filled[-1]}
+    ends = _edges(given)
     single = len(rows) % 2 == 1
     if is_markdown(given.language):
         return "block" if single or ends.issubset(rows) else None
     return "block" if single or not ends.isdisjoint(rows) else "warn"
+
+
+def _edges(given: GuardInput) -> frozenset[int]:
+    """The result's first and last row that isn't blank."""
+    filled = [row for row, line in enumerate(given.final) if line.strip()]
+    return frozenset((*filled[:1], *filled[-1:]))
 
 
 def _ends(given: GuardInput) -> Iterator[tuple[int, str]]:
@@ -171,7 +191,7 @@ def _is_text(language: str | None) -> bool:
 
 def _asked(given: GuardInput) -> str:
     """What the user wrote, without the fence people put around a snippet."""
-    snippet = strip_fence(split_lines(given.snippet), given.language)
+    snippet = strip_fence(split_lines(given.snippet), given.original, given.language)
     return "\n".join((given.instruction, *snippet))
 
 

@@ -20,8 +20,9 @@ _PAIRS = (
     ("{-", "-}"),
 )
 _OPENERS = re.compile(r"(?://+|#+|--+|;+|%+|\.\.(?=\s)|\"(?=\s)|'(?=\s)|!+(?=\s)|REM\b)!?\s*")
-_LEADING_DOTS = re.compile(r"^[\s\-=*(\[]*(?:\.{2,}|…)")
-_TRAILING_DOTS = re.compile(r"(?:\.{2,}|…)[\s\-=*)\]]*$")
+_LEADING_DOTS = re.compile(r"[\s\-=*(\[]*(?:\.\.|…)")
+# For the text read backwards: searching for the end forwards takes quadratic time.
+_TRAILING_DOTS = re.compile(r"[\s\-=*)\]]*(?:\.\.|…)")
 _WORD = re.compile(r"[A-Za-z'’]+")
 _KEEP = frozenset(
     {
@@ -114,7 +115,7 @@ def is_marker(line: str) -> bool:
     comment = _comment_text(line.strip())
     if comment is None:
         return False
-    dots_before = _LEADING_DOTS.search(comment) is not None
+    dots_before = _LEADING_DOTS.match(comment) is not None
     words = [word.lower() for word in _WORD.findall(comment)]
     if not words:
         return dots_before and not any(char.isalnum() for char in comment)
@@ -123,7 +124,7 @@ def is_marker(line: str) -> bool:
     keeps = any(word in _KEEP for word in words)
     if dots_before and (keeps or words[0] == "keep"):
         return True
-    return keeps and _is_stock_phrase(words, _TRAILING_DOTS.search(comment) is not None)
+    return keeps and _is_stock_phrase(words, _ends_in_dots(comment))
 
 
 def marker_rows(snippet: Sequence[str], original: Sequence[str]) -> set[int]:
@@ -152,8 +153,12 @@ def _comment_text(text: str) -> str | None:
     match = _OPENERS.match(text)
     if match is not None and match.group(0).strip():
         return text[match.end() :]
-    bare = _LEADING_DOTS.search(text) and _TRAILING_DOTS.search(text)
+    bare = _LEADING_DOTS.match(text) is not None and _ends_in_dots(text)
     return text if bare and _WORD.search(text) else None
+
+
+def _ends_in_dots(text: str) -> bool:
+    return _TRAILING_DOTS.match(text[::-1]) is not None
 
 
 def _is_stock_phrase(words: Sequence[str], dots_after: bool) -> bool:

@@ -10,13 +10,18 @@ from apply_server.errors import InvalidRequest
 from apply_server.snippet.model import Block, Edit
 
 _BEGIN = "*** Begin Patch"
+_END = "*** End Patch"
 _END_OF_FILE = "*** End of File"
 _FILE = re.compile(r"^\*\*\* (?P<verb>Update|Add|Delete) File: ")
 
 
-def is_v4a(lines: Sequence[str]) -> bool:
-    filled = [line.strip() for line in lines if line.strip()]
-    return bool(filled) and (filled[0] == _BEGIN or filled[0].startswith("*** Update File: "))
+def is_v4a(lines: Sequence[str], original: Sequence[str]) -> bool:
+    """A line of a patch's frame that the file itself doesn't have."""
+    held = frozenset(original)
+    return any(
+        line not in held and (line.strip() in {_BEGIN, _END} or _FILE.match(line.strip()))
+        for line in lines
+    )
 
 
 @dataclass(slots=True)
@@ -40,7 +45,8 @@ class _Part:
 
 
 def parse_v4a(lines: Sequence[str]) -> Edit:
-    """Raises InvalidRequest unless the patch updates exactly one file."""
+    """Raises InvalidRequest unless the patch is complete and updates exactly one file."""
+    lines = _framed(lines)
     files = [found.group("verb") for line in lines if (found := _FILE.match(line.strip()))]
     if files != ["Update"]:
         raise InvalidRequest("The patch must update exactly one file; it can't add or delete one.")
@@ -59,6 +65,19 @@ def parse_v4a(lines: Sequence[str]) -> Edit:
     if not blocks:
         raise InvalidRequest("The patch changes nothing: it has no lines with + or -.")
     return Edit("v4a", blocks=blocks)
+
+
+def _framed(lines: Sequence[str]) -> Sequence[str]:
+    """What stands between the patch's first and last line; words around them are ignored."""
+    texts = [line.strip() for line in lines]
+    begins, ends = texts.count(_BEGIN), texts.count(_END)
+    if (begins, ends) not in {(0, 0), (1, 1)}:
+        raise InvalidRequest(
+            "The patch is cut off: it needs one `*** Begin Patch` and one `*** End Patch`."
+        )
+    if not begins:
+        return lines[next(row for row, text in enumerate(texts) if _FILE.match(text)) :]
+    return lines[texts.index(_BEGIN) + 1 : texts.index(_END)]
 
 
 def _add(part: _Part, line: str) -> None:

@@ -31,6 +31,40 @@ def test_a_marker_written_out_blocks(line: str) -> None:
     assert found(PYTHON, after_limit(line), ASK) == [("leaked-marker", "block", (5,))]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<<<<<<< SEARCH",
+        ">>>>>>> REPLACE",
+        ">>>>>>>",
+        "    @@ -1,2 +1,3 @@",
+        "diff --git a/f b/f",
+        "*** Begin Patch",
+        "*** Update File: f.py",
+        "*** End of File",
+        "*** End Patch",
+    ],
+)
+def test_a_line_that_frames_an_edit_blocks(line: str) -> None:
+    assert ("leaked-marker", "block", (5,)) in found(PYTHON, after_limit(line), ASK, line)
+    held = after_limit(line)
+    assert found(held, held.replace("LIMIT = 20", "LIMIT = 30"), "Set LIMIT to 30.") == []
+
+
+def test_a_program_does_not_end_with_fences_though_the_snippet_has_two() -> None:
+    snippet = "# ... existing code ...\n```\n```\n"
+    final = CHANGED + "```\n```\n"
+    verdicts = found(PYTHON, final, "", snippet, language="python")
+    assert ("leaked-fence", "block", (len(PYTHON.splitlines()) + 2,)) in verdicts
+
+
+@pytest.mark.parametrize("fences", [("```", ""), ("```", "~~~"), ("", "```")])
+def test_a_fence_that_the_snippet_leaves_open_is_no_text(fences: tuple[str, str]) -> None:
+    snippet = "\n".join([*fences[:1], CHANGED.rstrip("\n"), *fences[1:]]).strip("\n") + "\n"
+    guards = [name for name, level, _ in found(PYTHON, snippet, "", snippet) if level == "block"]
+    assert "leaked-fence" in guards
+
+
 def test_a_marker_that_the_file_has_may_stay_and_move() -> None:
     original = "# ... existing code ...\na = 1\nb = 2\n"
     assert found(original, "# ... existing code ...\na = 1\nb = 3\n", "Set b to 3.") == []
