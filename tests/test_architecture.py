@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "edits": {*TEXT, "edit_stream"},
     "view": TEXT,
     "snippet": {"errors", "languages"},
-    "merge": {"errors", "languages", "snippet"},
+    "merge": {"errors", "languages", "line_diff", "snippet"},
     "guards": {"errors", "languages", "line_diff", "snippet"},
     "prompt": {"errors", "tokens", "chat_template", "languages"},
     "decode": {"errors"},

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz.distance import LCSseq
-
 from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
+from apply_server.line_diff import line_edits
 from apply_server.merge.certainty import margins
 from apply_server.merge.chain import best_chain
 from apply_server.merge.hunks import HunkBuilder
@@ -62,18 +61,14 @@ def _write(builder: HunkBuilder, block: Block, found: Found) -> None:
     original = builder.original
     pairs = [(block.before[row], original[line]) for row, line in found.columns.items()]
     mapping = fit(pairs, style_of(block.before + block.after), style_of(original))
-    at = found.start
-    for code in LCSseq.opcodes(block.before, block.after):
-        start = found.columns.get(code.src_start, at) if code.tag != "insert" else at
-        if code.tag == "equal":
-            at = _after(found, range(code.src_start, code.src_end), at)
-            continue
-        new = [mapping.line(line) for line in block.after[code.dest_start : code.dest_end]]
-        end = at
-        if code.tag != "insert":
-            end = _after(found, range(code.src_start, code.src_end), start)
+    at, row = found.start, 0
+    for edit in line_edits(block.before, block.after):
+        at = _after(found, range(row, edit.start), at)
+        start = found.columns.get(edit.start, at) if edit.start < edit.end else at
+        end = _after(found, range(edit.start, edit.end), start)
+        new = [mapping.line(line) for line in edit.lines]
         builder.replace(start, end, new, found.anchor, found.confidence)
-        at = end
+        at, row = end, edit.end
 
 
 def _after(found: Found, rows: range, at: int) -> int:

@@ -101,7 +101,7 @@ def crossing(view: Alignment, run: tuple[int, int, int]) -> set[tuple[int, int]]
     """
     first, end, place = run
     bounds = view.splice.bounds(first)
-    if not _beside_marker(view, first, end, bounds):
+    if not beside_marker(view, run):
         return set()
     found = {
         (row, column)
@@ -166,7 +166,10 @@ def _joins(view: Alignment, run: tuple[int, int, int], row: int, column: int) ->
     )
 
 
-def _beside_marker(view: Alignment, first: int, end: int, bounds: tuple[int, int]) -> bool:
+def beside_marker(view: Alignment, run: tuple[int, int, int]) -> bool:
+    """Nothing stands between the run and the marker above or below: it shows the place."""
+    first, end, _ = run
+    bounds = view.splice.bounds(first)
     text, splice = view.snippet.text, view.splice
     above = not any(text[bounds[0] : first]) and splice.below_marker(bounds[0])
     below = not any(text[end : bounds[1]]) and splice.above_marker(bounds[1])

@@ -8,7 +8,14 @@ from apply_server.merge.blanks import settle_blanks
 from apply_server.merge.candidates import Candidates
 from apply_server.merge.certainty import margins
 from apply_server.merge.chain import Chain, Problem, best_chain
-from apply_server.merge.consistency import Alignment, borrowed, crossing, doubled, moved
+from apply_server.merge.consistency import (
+    Alignment,
+    beside_marker,
+    borrowed,
+    crossing,
+    doubled,
+    moved,
+)
 from apply_server.merge.model import Merge
 from apply_server.merge.placement import Placed, place
 from apply_server.merge.splice import Splice, splice_of
@@ -22,14 +29,16 @@ _UNNAMED = 0.3
 def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | None) -> Merge:
     """Merge a lazy or patch edit. Raises AmbiguousTarget and AnchorNotFound."""
     splice = splice_of(original_lines, edit, language)
-    problem, chain, placed = _consistent(splice, problem_of(splice))
+    problem, chain, placed, settled = _consistent(splice, problem_of(splice))
     view = _view(splice, placed)
     writer = Writer(splice.snippet, splice.original, margins(problem, chain))
+    if not settled:
+        writer.doubt("The snippet's lines are found in places that contradict each other.")
     for run in doubled(view):
         first, end, line = run
         if moved(view, run):
             placed.append(_removal(splice, end, line, line + end - first))
-        elif end - first > 1:
+        elif end - first > 1 or beside_marker(view, run):
             writer.doubt("Lines that the file already has elsewhere would be there twice.")
     return writer.write(sorted(placed, key=lambda segment: segment.start))
 
@@ -59,19 +68,23 @@ def _tolls(splice: Splice) -> tuple[float, ...]:
     )
 
 
-def _consistent(splice: Splice, problem: Problem) -> tuple[Problem, Chain, list[Placed]]:
-    """Solve, look for contradictions, and solve again without the matches that cause them."""
-    for _ in range(_ROUNDS):
+def _consistent(splice: Splice, problem: Problem) -> tuple[Problem, Chain, list[Placed], bool]:
+    """Solve, look for contradictions, and solve again without the matches that cause them.
+
+    The last value tells whether none is left after that.
+    """
+    for left in reversed(range(_ROUNDS)):
         chain = best_chain(problem)
         placed = place(splice, problem, chain)
         for segment in placed:
             settle_blanks(segment, splice.snippet, splice.original)
         view = _view(splice, placed)
         banned = borrowed(view).union(*(crossing(view, run) for run in doubled(view)))
-        if not banned:
+        if not banned or not left:
             break
+        # What is returned belongs together, so nothing is ruled out that isn't solved again.
         problem = problem.without(banned)
-    return problem, chain, placed
+    return problem, chain, placed, not banned
 
 
 def _view(splice: Splice, placed: Sequence[Placed]) -> Alignment:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rapidfuzz.distance import LCSseq
-
-from apply_server.merge.hunks import HunkBuilder
-from apply_server.merge.model import Merge
+from apply_server.line_diff import line_edits
+from apply_server.merge.model import Hunk, Merge
 
 _SMALL = 4
 _MOST_GONE = 0.5
@@ -15,12 +13,8 @@ _MOST_GONE = 0.5
 
 def merge_whole(original: Sequence[str], lines: Sequence[str]) -> Merge:
     """Hunks between `original` and `lines`. Doubtful when most of a longer file would go."""
-    builder = HunkBuilder(original)
-    for code in LCSseq.opcodes(list(original), list(lines)):
-        if code.tag != "equal":
-            new = lines[code.dest_start : code.dest_end]
-            builder.replace(code.src_start, code.src_end, new, "edge", 1.0)
-    hunks = tuple(builder.hunks)
+    edits = line_edits(original, lines)
+    hunks = tuple(Hunk(edit.start, edit.end, edit.lines, "edge", 1.0) for edit in edits)
     gone = sum(hunk.end - hunk.start - len(hunk.lines) for hunk in hunks)
     kept = len(original) - sum(hunk.end - hunk.start for hunk in hunks)
     doubtful = len(original) > _SMALL and (

@@ -163,8 +163,17 @@ class Writer:
             return line
         theirs = self._original.raw[column]
         same = self._snippet.text[row] == self._original.text[column]
-        if same and not reindent.identity and width(line) == width(theirs):
+        if same and (not line.strip() or self._as_deep(line, theirs, reindent)):
             return theirs
         if first and self._snippet.depth[row] == 0 < self._original.depth[column]:
-            return theirs[: len(theirs) - len(theirs.lstrip())] + raw
-        return line
+            line = theirs[: len(theirs) - len(theirs.lstrip())] + raw
+        return line + _trailing(theirs) if same and not _trailing(line) else line
+
+    @staticmethod
+    def _as_deep(line: str, theirs: str, reindent: Reindent) -> bool:
+        return not reindent.identity and width(line) == width(theirs)
+
+
+def _trailing(line: str) -> str:
+    """The whitespace at a line's end, which snippets lose more often than they mean to."""
+    return line[len(line.rstrip()) :]

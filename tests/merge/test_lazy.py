@@ -467,3 +467,30 @@ ALL = [
 @pytest.mark.parametrize(("language", "original", "edit", "expected"), ALL)
 def test_an_edit_that_is_applied_already_changes_nothing(language, original, edit, expected):
     assert run(expected, edit, language).hunks == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "given", "kept"),
+    [
+        ("    b = 2  ", "    b = 2", "    b = 2  "),
+        ("    b = 2", "    b = 2  ", "    b = 2  "),
+        ("\t", "", "\t"),
+        ("", "    ", ""),
+        ("   ", "  ", "   "),
+    ],
+)
+@pytest.mark.parametrize("marker", ["# ... existing code ...\n", ""])
+def test_whitespace_that_a_snippet_lost_at_a_lines_end_stays(old, given, kept, marker):
+    original = f"def f():\n    a = 1\n{old}\n    c = 3\n    return d\n\n\ndef g():\n    pass\n"
+    edit = f"{marker}def f():\n    a = 1\n{given}\n    c = 4\n    return d\n{marker}"
+    expected = original.replace(f"{old}\n    c = 3", f"{kept}\n    c = 4")
+    assert applied(original, edit, "python") == expected
+
+
+def test_a_line_beside_a_marker_is_not_written_a_second_time():
+    marker = "<!-- ... existing code ... -->"
+    fence = ["```sh", "git clone station.git", "pip install .", "```", ""]
+    original = ["Intro", "", *fence, "## Configure", "", "Put a file there:", "", "```toml", "[s]"]
+    shown = [*fence, "## Configure_100", "", "Put a file there:", "```toml"]
+    result = run("\n".join(original), "\n".join([marker, *shown, marker]), "markdown")
+    assert result.lines.count("```toml") == 1 or not result.unambiguous

@@ -131,3 +131,29 @@ def test_left_out_lines_between_given_neighbours_go(original, data):
     result = attempt(original, "\n".join(edit), "python")
     assert result is not None
     assert result.lines == (*original[:start], *original[stop:])
+
+
+def test_matches_that_go_on_contradicting_each_other_are_doubted():
+    body = [
+        "    for (; *line; line++) {",
+        "        if (isspace(*line)) {",
+        "            inside = 0;",
+    ]
+    body += [
+        "        } else if (!inside) {",
+        "            inside = 1;",
+        "        }",
+        "    }",
+        "}",
+        "",
+    ]
+    head = [
+        "",
+        "static int count(const char *line)",
+        "{",
+        "    int words = 0;",
+        "    int inside = 0;",
+    ]
+    edit = "int main(void)\n// ... existing code ...\n    int inside = 0;\n// ... existing code ..."
+    result = attempt([*head, "", *body, "int main(void)"], edit, "c")
+    assert result is None or not result.unambiguous

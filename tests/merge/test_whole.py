@@ -28,6 +28,9 @@ def test_a_whole_file_is_taken_as_it_is():
         ("a\u00a0b", "a b"),
         ("x = 1", "x = 1  "),
         ("\tx", "    x"),
+        # Equal for a library that compares hashes.
+        ("", "\0"),
+        ("a", "a\0"),
     ],
 )
 def test_a_difference_in_characters_only_is_a_change(old, new):
