@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from apply_server.errors import ModelUnavailable
@@ -127,6 +125,10 @@ def weight_maximum() -> int | None:
     """
     import torch
 
+    try:
+        _use_fbgemm()
+    except RuntimeError:
+        return None
     for largest in _WEIGHT_MAXIMA:
         weight = torch.full((16, 64), largest, dtype=torch.int8)
         weight[1::2] = -largest
@@ -144,28 +146,21 @@ def _pack(weight: Tensor, scale: Tensor) -> object:
     import torch
 
     zeros = torch.zeros(len(scale), dtype=torch.long)
-    with _fbgemm():
-        quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), zeros, 0)
-        packed: object = torch.ops.quantized.linear_prepack(quantised, None)
+    quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), zeros, 0)
+    packed: object = torch.ops.quantized.linear_prepack(quantised, None)
     return packed
 
 
-@contextmanager
-def _fbgemm() -> Iterator[None]:
-    """The backend is a global of torch's. FBGEMM's layout is read at the memory's own rate for one
-    row (20 GB/s where oneDNN's byte product reads 4), and is as fast as oneDNN's for many.
+def _use_fbgemm() -> None:
+    """The backend is a setting of the whole process. FBGEMM's layout is read at the memory's own
+    rate for one row (20 GB/s where oneDNN's byte product reads 4), and it is as fast for many.
+    Raises RuntimeError where this build hasn't got it.
     """
     import torch
 
-    before = torch.backends.quantized.engine
     torch.backends.quantized.engine = "fbgemm"
-    try:
-        with warnings.catch_warnings():
-            # Torch means to drop its quantized tensors; where it has, `weight_maximum` is None.
-            warnings.simplefilter("ignore", UserWarning)
-            yield
-    finally:
-        torch.backends.quantized.engine = before
+    # Torch means to drop its quantized tensors; where it has, `weight_maximum` is None.
+    warnings.filterwarnings("ignore", "torch.quantize_per_tensor", UserWarning)
 
 
 def _bounded(numbers: Tensor, most: float, bits: int) -> Tensor:

@@ -9,6 +9,7 @@ or number types: how things are computed is an `Arithmetic`'s business.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -80,8 +81,8 @@ class LeanNetwork:
     device = "cpu"
 
     def __init__(self, shape: Shape, arithmetic: Arithmetic, weights: Weights) -> None:
-        """Lays the weights out, one after the other: the most memory in use at any time is what has
-        been laid out and one layer more. Raises KeyError for a checkpoint that lacks a weight.
+        """Lays the weights out, a few layers at a time: no more memory than they need in the end,
+        and those layers. Raises KeyError for a checkpoint that lacks a weight.
         """
         import torch
 
@@ -90,9 +91,11 @@ class LeanNetwork:
         self._arithmetic = arithmetic
         # A copy, as one tensor in use keeps the whole checkpoint mapped into memory.
         self._embeddings = _needed(weights, "model.embed_tokens.weight").clone()
-        self._layers = [
-            _layer(weights, f"model.layers.{index}.", arithmetic) for index in range(shape.layers)
-        ]
+        with ThreadPoolExecutor(torch.get_num_threads()) as workers:
+            prefixes = (f"model.layers.{index}." for index in range(shape.layers))
+            self._layers = list(
+                workers.map(lambda each: _layer(weights, each, arithmetic), prefixes)
+            )
         self._norm = _needed(weights, "model.norm.weight").to(arithmetic.activations)
         head = weights("lm_head.weight")
         self._head = arithmetic.linear(self._embeddings if head is None else head, None)
