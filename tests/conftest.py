@@ -44,4 +44,8 @@ def tiny_model(family: str, **overrides: Any) -> Any:
 @pytest.fixture(params=FAMILIES, scope="session")
 def tiny_target(request: pytest.FixtureRequest) -> TransformersTarget:
     """A target over a tiny random model of each family."""
-    return TransformersTarget(StockNetwork(tiny_model(request.param)), context=2048)
+    network = StockNetwork(tiny_model(request.param))
+    network.tolerance = (
+        0.0  # rounding is far below what these models tell apart: passes are counted
+    )
+    return TransformersTarget(network, context=2048)

@@ -25,6 +25,7 @@ def step(sessions: Sequence[Session[SlotT]], target: TargetModel[SlotT]) -> list
     for session, draft, verdict in zip(sessions, drafts, verdicts, strict=True):
         path, token = accept(draft, verdict)
         result = session.take(draft, path, token)
+        session.count(verdict)
         *cached, pending = result.emitted
         target.commit(session.slot, path[: len(cached)], pending)
         session.observe(result)

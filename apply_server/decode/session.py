@@ -13,6 +13,7 @@ from threading import Event
 from typing import Generic, Protocol, TypeVar
 
 from apply_server.decode.draft import Draft, Proposer, Step
+from apply_server.decode.target import Verdict
 from apply_server.errors import Cancelled
 
 SlotT = TypeVar("SlotT")
@@ -38,7 +39,8 @@ class Counters:
     """What one session cost; the raw numbers of every report.
 
     Times are seconds of wall clock. `drafted_tokens` counts what was fed to the target, accepted
-    or not; `accepted_tokens` what of it went into the output. `blocks` holds, for every target
+    or not; `accepted_tokens` what of it went into the output; `arbitrations` counts passes over
+    one token that decided a near-tie. `blocks` holds, for every target
     pass (prefill excluded), how many tokens it was fed.
     """
 
@@ -47,6 +49,7 @@ class Counters:
     target_passes: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    arbitrations: int = 0
     prefill_s: float = 0.0
     decode_s: float = 0.0
     propose_s: float = 0.0
@@ -95,6 +98,13 @@ class Session(Generic[SlotT]):
         kept = tuple(path[: len(emitted)])
         self._count(draft, kept, emitted)
         return Step(draft, kept, tuple(emitted))
+
+    def count(self, verdict: Verdict) -> None:
+        """Count what near-ties cost."""
+        self.counters.arbitrations += verdict.arbitrated
+        if verdict.repeated:
+            self.counters.target_passes += 1
+            self.counters.blocks.append(1)
 
     def observe(self, step: Step) -> None:
         """Tell the proposer what became of its draft."""

@@ -15,6 +15,9 @@ from apply_server.decode.sampling import GREEDY, Sampling
 
 SlotT = TypeVar("SlotT")
 
+UNDECIDED = -(1 << 31)
+"""Stands for a choice too close to call in this pass's shape."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -23,9 +26,15 @@ class Verdict:
     `choices[0]` follows the pending token; `choices[1 + i]` follows draft node `i`, given the path
     from the root to that node. Length: 1 + len(draft). Where a child was drawn from a distribution
     of its own (`Draft.q`), choosing it means that the draw was accepted.
+
+    A choice may be UNDECIDED, but for the first: then that node's token is the last that this pass
+    says anything about. `arbitrated`: the first choice is one that an earlier pass left undecided,
+    or (`repeated`) this one, which then took another pass over the pending token alone.
     """
 
     choices: tuple[int, ...]
+    arbitrated: bool = False
+    repeated: bool = False
 
 
 class TargetModel(Protocol[SlotT]):

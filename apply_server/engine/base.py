@@ -85,6 +85,7 @@ class Report:
     target_passes: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    arbitrations: int = 0
     prefill_s: float = 0.0
     decode_s: float = 0.0
     propose_s: float = 0.0

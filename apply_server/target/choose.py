@@ -48,6 +48,20 @@ def choose(logits: Tensor, asked: Sequence[Asked]) -> list[Verdict]:
     return [Verdict(tuple(islice(chosen, count))) for count in rows]
 
 
+def near_ties(logits: Tensor, asked: Asked, tolerance: float) -> list[bool]:
+    """For each row: whether the two likeliest tokens' scores are nearer than `tolerance`.
+
+    Only greedy choices hang on an order; where a draw falls changes as little as the logits do.
+    """
+    import torch
+
+    if not tolerance or not asked.sampling.greedy:
+        return [False] * len(logits)
+    best, second = penalised(logits.float(), asked).topk(2).values.unbind(-1)
+    close: list[bool] = torch.lt(best - second, tolerance).tolist()
+    return close
+
+
 def distribution(logits: Tensor, asked: Asked) -> Tensor:
     """The probabilities [rows, vocabulary], float32, that plain sampling would draw each row by.
 

@@ -44,6 +44,7 @@ class Int8Arithmetic:
         import torch
 
         self.name = "int8"
+        self.tolerance = 0.0
         self.activations = torch.float32
         maximum = weight_maximum()
         if maximum is None:

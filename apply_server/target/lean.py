@@ -87,6 +87,7 @@ class LeanNetwork:
         import torch
 
         self.dtype = arithmetic.name
+        self.tolerance = arithmetic.tolerance
         self.shape = shape
         self._arithmetic = arithmetic
         # A copy, as one tensor in use keeps the whole checkpoint mapped into memory.

@@ -9,18 +9,18 @@ know proposers, text, or what an edit is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apply_server.decode.draft import NO_DRAFT, Draft
+from apply_server.decode.draft import NO_DRAFT, ROOT, Draft
 from apply_server.decode.sampling import GREEDY, Sampling
-from apply_server.decode.target import Verdict
+from apply_server.decode.target import UNDECIDED, Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, lean, support
-from apply_server.target.arithmetic import FloatArithmetic
+from apply_server.target.arithmetic import TOLERANCES, FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.choose import Asked, choose
+from apply_server.target.choose import Asked, choose, near_ties
 from apply_server.target.int8 import Int8Arithmetic
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
@@ -39,13 +39,18 @@ class TransformersSlot:
     """A sequence in the target.
 
     `tokens` ends with the pending one; those before it are in the cache once prefill is done.
-    `draft` is what the last pass was fed besides.
+    `draft` is what the last pass was asked to verify, `verdict` what it said of
+    what it was fed. `doubt`: what follows
+    the pending token was too close to call in a block, and is for a pass over that token alone to
+    decide, as plain decoding would.
     """
 
     cache: KVCache
     tokens: list[int]
     sampling: Sampling
     draft: Draft = field(default=NO_DRAFT)
+    verdict: Verdict = field(default=Verdict(()))
+    doubt: bool = False
 
     @property
     def pending(self) -> int:
@@ -63,10 +68,14 @@ class _Feed:
 
 
 class Network(Protocol):
-    """One packed pass. `device` as torch names it, `dtype` the number type as users name it."""
+    """One packed pass. `device` as torch names it, `dtype` the number type as users name it.
+
+    `tolerance`: a row's logits may differ by less between blocks; 0 where they are the same bits.
+    """
 
     device: str
     dtype: str
+    tolerance: float
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
@@ -82,6 +91,7 @@ class StockNetwork:
         self.model = model
         self.device = str(model.device)
         self.dtype = str(model.dtype).removeprefix("torch.")
+        self.tolerance = TOLERANCES[self.dtype]
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
@@ -161,17 +171,38 @@ class TransformersTarget:
             yield slot.cache.length
 
     def verify(self, batch: Sequence[tuple[TransformersSlot, Draft]]) -> list[Verdict]:
-        """One forward pass over all slots' pending tokens and drafts."""
-        feeds = [_Feed(slot.cache, (slot.pending, *draft.tokens), draft) for slot, draft in batch]
+        """One forward pass over all slots' pending tokens and drafts; one more, over pending tokens
+        alone, for those whose very first choice is too close to call in a block.
+        """
+        fed = [(slot, NO_DRAFT if slot.doubt else draft) for slot, draft in batch]
+        verdicts = self._verdicts(fed)
+        close = [at for at, verdict in enumerate(verdicts) if verdict.choices[0] == UNDECIDED]
+        decided = self._verdicts([(batch[at][0], NO_DRAFT) for at in close])
+        for at, verdict in zip(close, decided, strict=True):
+            verdicts[at] = replace(verdict, arbitrated=True, repeated=True)
+        for (slot, draft), verdict in zip(batch, verdicts, strict=True):
+            slot.draft, slot.verdict = draft, verdict
+        return [_padded(slot.verdict, draft, slot.doubt) for slot, draft in batch]
+
+    def _verdicts(self, fed: Sequence[tuple[TransformersSlot, Draft]]) -> list[Verdict]:
+        """One pass. A block's near-ties stay undecided; a token alone is the shape that decides."""
+        if not fed:
+            return []
+        feeds = [_Feed(slot.cache, (slot.pending, *draft.tokens), draft) for slot, draft in fed]
         logits = self._forward(feeds, logits=0)  # [total, vocabulary]
         self.passes += 1
-        for slot, draft in batch:
-            slot.draft = draft
-        return choose(logits, [Asked(slot.tokens, slot.draft, slot.sampling) for slot, _ in batch])
+        asked = [Asked(slot.tokens, draft, slot.sampling) for slot, draft in fed]
+        verdicts = choose(logits, asked)
+        parts = logits.split([len(feed.tokens) for feed in feeds])
+        return [
+            _doubting(part, each, verdict, self.network.tolerance) if each.draft else verdict
+            for part, each, verdict in zip(parts, asked, verdicts, strict=True)
+        ]
 
     def commit(self, slot: TransformersSlot, path: Sequence[int], pending: int) -> None:
         """Keep the pending token's row and the path's rows."""
         slot.cache.keep([0, *(1 + node for node in path)])
+        slot.doubt = _undecided(slot, path, pending)
         slot.tokens += (*(slot.draft.tokens[node] for node in path), pending)
 
     def close(self, slot: TransformersSlot) -> None:
@@ -197,6 +228,28 @@ class TransformersTarget:
             blocks.append(Block(feed.cache, rows, mask))
             start = rows.stop
         return blocks
+
+
+def _doubting(logits: Tensor, asked: Asked, verdict: Verdict, tolerance: float) -> Verdict:
+    """The verdict on a block, without the choices that another shape might make differently."""
+    close = near_ties(logits, asked, tolerance)
+    choices = zip(verdict.choices, close, strict=True)
+    return Verdict(tuple(UNDECIDED if near else choice for choice, near in choices))
+
+
+def _padded(verdict: Verdict, draft: Draft, doubt: bool) -> Verdict:
+    """A verdict on the whole draft, of which the pass may have been fed nothing."""
+    missing = 1 + len(draft) - len(verdict.choices)
+    choices = verdict.choices + (UNDECIDED,) * missing
+    return Verdict(choices, verdict.arbitrated or doubt, verdict.repeated)
+
+
+def _undecided(slot: TransformersSlot, path: Sequence[int], pending: int) -> bool:
+    """Whether the new pending token is a draft node whose own choice stayed undecided."""
+    last = path[-1] if path else ROOT
+    # Nodes that the pass was not fed have no choice, and nothing is known against them.
+    nodes = zip(slot.draft.tokens, slot.draft.parents, slot.verdict.choices[1:], strict=False)
+    return (pending, last, UNDECIDED) in nodes
 
 
 def _lean(folder: Path, config: Any, device: str, dtype: str) -> Network:
