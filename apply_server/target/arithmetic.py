@@ -57,6 +57,12 @@ class Arithmetic(Protocol):
         """Masked attention: [heads, n, dim] × [kv_heads, m, dim], mask [n, m] → [heads, n, dim]."""
         ...
 
+    def attend_prompt(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+    ) -> Tensor:
+        """The same for a chunk of a prompt, where rows may depend on the chunk."""
+        ...
+
 
 class FloatArithmetic:
     """Everything in the weights' own type."""
@@ -93,3 +99,5 @@ class FloatArithmetic:
     ) -> Tensor:
         """Short blocks as plain products, long ones by the flash kernel."""
         return attend(query, keys, values, mask, scale)
+
+    attend_prompt = attend

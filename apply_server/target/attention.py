@@ -24,11 +24,16 @@ SHORT_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, keys]."""
+    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, keys].
+
+    `prompt`: the rows are part of a prompt, which is computed in the same chunks whether drafts
+    follow or not, so that how they are rounded may depend on the chunk.
+    """
 
     cache: KVCache
     rows: slice
     mask: Tensor
+    prompt: bool = False
 
 
 def packed_attention(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from apply_server.errors import ModelUnavailable
 from apply_server.target.arithmetic import Product
+from apply_server.target.attention import attend
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,6 +34,7 @@ _VALUE_BITS, _VALUE_RANGE = 12, 2.0**9  # 21 bits, times shares that sum to 2^30
 _SHARE_BITS = 30
 _SQUARE_BITS = 38  # of squares of at most 1, summed over a row of at most 2^15
 _TINY = 1e-30
+_SCORES = 2**20
 _QUANTISED_ROWS = 4096
 
 
@@ -79,16 +81,21 @@ class Int8Arithmetic:
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
     ) -> Tensor:
-        """Both products exact, and the sum between them."""
-        heads, rows, dim = query.shape
-        kv_heads = keys.shape[0]
-        # [kv_heads, group * n, dim]
-        stacked = _bounded(query, _KEY_RANGE, _KEY_BITS).reshape(kv_heads, -1, dim)
-        scores = (stacked @ keys.transpose(1, 2)).float().mul_(scale)  # [kv_heads, group * n, m]
-        visible = mask.repeat(heads // kv_heads, 1)  # [group * n, m]
-        shares = _shares(scores.masked_fill_(~visible, float("-inf")))
-        mixed = (shares @ values).mul_(2.0**-_SHARE_BITS)
-        return mixed.float().view(heads, rows, dim)
+        """Both products exact, and the sum between them; a few rows at a time, as what is between
+        the products should stay in the processor's cache.
+        """
+        import torch
+
+        exact = _bounded(query, _KEY_RANGE, _KEY_BITS)
+        few = max(1, _SCORES // (len(query) * keys.shape[1]))
+        parts = zip(exact.split(few, dim=1), mask.split(few), strict=True)
+        return torch.cat([_attend(part, keys, values, seen, scale) for part, seen in parts], dim=1)
+
+    def attend_prompt(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+    ) -> Tensor:
+        """In float32: twice as fast as float64, and without the steps that make sums exact."""
+        return attend(query, keys.float(), values.float(), mask, scale)
 
 
 def quantise_weight(weight: Tensor, largest: int) -> tuple[Tensor, Tensor]:
@@ -171,6 +178,16 @@ def _bounded(numbers: Tensor, most: float, bits: int) -> Tensor:
 def _on_grid(numbers: Tensor, bits: int) -> Tensor:
     """Each float64 rounded to a multiple of 2^-bits, in place."""
     return numbers.mul_(2.0**bits).round_().mul_(2.0**-bits)
+
+
+def _attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
+    heads, rows, dim = query.shape
+    kv_heads = keys.shape[0]
+    stacked = query.reshape(kv_heads, -1, dim)  # [kv_heads, group * n, dim]
+    scores = (stacked @ keys.transpose(1, 2)).float().mul_(scale)  # [kv_heads, group * n, m]
+    visible = mask.repeat(heads // kv_heads, 1)  # [group * n, m]
+    shares = _shares(scores.masked_fill_(~visible, float("-inf")))
+    return (shares @ values).mul_(2.0**-_SHARE_BITS).float().view(heads, rows, dim)
 
 
 def _shares(scores: Tensor) -> Tensor:

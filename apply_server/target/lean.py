@@ -141,8 +141,8 @@ class LeanNetwork:
         parts = []
         for block in blocks:
             keys, values = block.cache.write(index, key[:, block.rows], value[:, block.rows])
-            part = query[:, block.rows]
-            parts.append(self._arithmetic.attend(part, keys, values, block.mask, scale))
+            attend = self._arithmetic.attend_prompt if block.prompt else self._arithmetic.attend
+            parts.append(attend(query[:, block.rows], keys, values, block.mask, scale))
         return torch.cat(parts, dim=1).transpose(0, 1).reshape(len(projected), -1)
 
     def _angles(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -60,11 +60,14 @@ class TransformersSlot:
 
 @dataclass(frozen=True, slots=True)
 class _Feed:
-    """What one slot brings to a pass: the pending token and a draft behind it."""
+    """What one slot brings to a pass: the pending token and a draft behind it, or its prompt's
+    next tokens, as a draft that is accepted unseen.
+    """
 
     cache: KVCache
     tokens: tuple[int, ...]
     draft: Draft
+    prompt: bool = False
 
 
 class Network(Protocol):
@@ -166,7 +169,7 @@ class TransformersTarget:
         """Chunk by chunk, so that cancelling never waits for the whole prompt."""
         while rest := slot.tokens[slot.cache.length : -1]:
             chunk = tuple(rest[:PREFILL_CHUNK])
-            self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]))], logits=1)
+            self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]), prompt=True)], logits=1)
             slot.cache.keep(range(len(chunk)))
             yield slot.cache.length
 
@@ -225,7 +228,7 @@ class TransformersTarget:
         for feed in feeds:
             rows = slice(start, start + len(feed.tokens))
             mask = block_mask(feed.draft, feed.cache.length, self.device)
-            blocks.append(Block(feed.cache, rows, mask))
+            blocks.append(Block(feed.cache, rows, mask, feed.prompt))
             start = rows.stop
         return blocks
 

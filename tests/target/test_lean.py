@@ -36,14 +36,14 @@ def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch
     *before, pending = prompt
     cache = KVCache(len(prompt) + len(draft))
     given = Draft.chain(before[1:])
-    target.network(before, range(len(before)), [block(cache, given)], 1)
+    target.network(before, range(len(before)), [block(cache, given, prompt=True)], 1)
     cache.keep(range(len(before)))
     positions = [len(before) + depth for depth in depths(draft)]
     return target.network([pending, *draft.tokens], positions, [block(cache, draft)], 0)
 
 
-def block(cache: KVCache, draft: Draft) -> Block:
-    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, cache.length, "cpu"))
+def block(cache: KVCache, draft: Draft, *, prompt: bool = False) -> Block:
+    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, cache.length, "cpu"), prompt)
 
 
 TREE = Draft((4, 8, 15, 16, 23), (-1, 0, -1, 2, 1))
