@@ -15,7 +15,7 @@ from typing import IO, Any
 
 Message = dict[str, Any]
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0  # only a hang is that slow, whatever else the machine does
 CAPABILITIES: Mapping[str, object] = {
     "general": {"positionEncodings": ["utf-16"]},
     "window": {"workDoneProgress": True},
