@@ -61,6 +61,9 @@ def serve(
     be interrupted, and nobody waits for it any more.
     """
     logging.basicConfig(stream=sys.stderr, level=log_level.upper())
+    if log_level != "debug":
+        # It logs a traceback for whatever a client gets wrong; we answer that.
+        logging.getLogger("pygls").setLevel(logging.CRITICAL)
     backend = Backend(Sources(answers))
     status = asyncio.run(until_signalled(_transport(backend, settings, address)))
     if not backend.workers.close(_PATIENCE_S):
