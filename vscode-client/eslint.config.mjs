@@ -18,7 +18,16 @@ export default ts.config(
     languageOptions: {
       globals: Object.fromEntries(
         [
-          ...['console', 'exports', 'fetch', 'process', 'setTimeout', 'clearTimeout'],
+          ...[
+            'console',
+            'exports',
+            'fetch',
+            'process',
+            'setTimeout',
+            'clearTimeout',
+            'setInterval',
+            'clearInterval',
+          ],
           ...['Element', 'navigator', 'URLSearchParams'],
         ].map((name) => [name, 'readonly']),
       ),

@@ -10,6 +10,9 @@ const CLIENT = path.resolve(import.meta.dirname, '../..');
 export async function runHostTests() {
   const workbench = await openWorkbench({ files, answers, passDelayMs: 20 });
   const { page, address, port } = workbench;
+  const camera = setInterval(() => {
+    void takePictures(page, workbench.workspace);
+  }, 200);
   try {
     const ended = new Promise((resolve) => page.exposeFunction('codeAutomationExit', resolve));
     await page.exposeFunction('codeAutomationLog', () => undefined);
@@ -34,7 +37,19 @@ export async function runHostTests() {
     keepLogs(workbench.folder);
     return code === 0;
   } finally {
+    clearInterval(camera);
     await workbench.stop();
+  }
+}
+
+/** A test asks for a picture with a file NAME.picture, and waits until the file is gone. */
+async function takePictures(page, workspace) {
+  for (const file of fs.readdirSync(workspace).filter((name) => name.endsWith('.picture'))) {
+    const name = path.basename(file, '.picture');
+    fs.mkdirSync('artefacts', { recursive: true });
+    await page.locator(`.monaco-workbench.${name}`).waitFor();
+    await page.screenshot({ path: `artefacts/${name}.png` });
+    fs.rmSync(path.join(workspace, file), { force: true });
   }
 }
 

@@ -6,6 +6,13 @@ import { snippet } from '../e2e/cases.cjs';
 import { test } from './runner';
 import * as s from './support';
 
+const THEMES = [
+  ['Default Dark Modern', 'vs-dark'],
+  ['Default Light Modern', 'vs'],
+  ['Default High Contrast', 'hc-black'],
+  ['Default High Contrast Light', 'hc-light'],
+] as const;
+
 export function edits(): void {
   test('an instruction is previewed, accepted, and undone in one step', async () => {
     const editor = await s.open('cart.py');
@@ -101,6 +108,21 @@ export function edits(): void {
     const back = vscode.window.activeTextEditor;
     assert.equal(back?.document.getText(back.selection), text);
     assert.equal(back.selection.start.line, 28);
+  });
+
+  test('pictures in light, dark and high contrast themes', async () => {
+    await s.open('cart.py');
+    const outcome = s.apply('cart.py');
+    await s.reviewed();
+    await s.run('applyEdit.acceptHunk', 2);
+    const settings = vscode.workspace.getConfiguration('workbench');
+    for (const [id, name] of THEMES) {
+      await settings.update('colorTheme', id, vscode.ConfigurationTarget.Global);
+      await s.picture(name);
+    }
+    await settings.update('colorTheme', undefined, vscode.ConfigurationTarget.Global);
+    await s.run('applyEdit.rejectAll');
+    await outcome;
   });
 
   test('next and previous go round the undecided changes', async () => {

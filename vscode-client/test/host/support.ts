@@ -117,3 +117,10 @@ export function servers(): number[] {
     .filter((line) => line.includes(' serve '))
     .map((line) => Number.parseInt(line, 10));
 }
+
+/** Have the driver take a picture of the page, once its theme is of the kind that names it. */
+export async function picture(name: string): Promise<void> {
+  const file = path.join(folder(), `${name}.picture`);
+  fs.writeFileSync(file, '');
+  await until(() => !fs.existsSync(file));
+}
