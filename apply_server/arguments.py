@@ -134,7 +134,7 @@ def _bench_parser(commands: Commands, run: Mapping[str, Command]) -> None:
         type=_names,
         default=NAMES,
         metavar="A,B",
-        help="what to run (default: " + ",".join(NAMES) + ")",
+        help="what to run (default: " + ",".join(NAMES) + "); ours:SPEC is ours with that proposer",
     )
     for name, grid in (("k", GRID_K), ("n", GRID_N)):
         command.add_argument(
@@ -146,7 +146,9 @@ def _bench_parser(commands: Commands, run: Mapping[str, Command]) -> None:
             f"(default: {','.join(map(str, grid))})",
         )
     command.add_argument("--json", metavar="OUT", help="write the full report to this file")
-    _model_arguments(command.add_argument_group("engine"))
+    group = command.add_argument_group("engine")
+    _model_arguments(group)
+    _drafting_arguments(group)
     _sampling_arguments(command)
     command.set_defaults(run=run["bench"])
 
@@ -244,11 +246,7 @@ def _engine_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-new", type=int, metavar="N", help="the longest answer, in tokens (default: by file)"
     )
-    group.add_argument(
-        "--proposer",
-        default="auto",
-        help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to compare)",
-    )
+    _drafting_arguments(group)
     group.add_argument(
         "--cost",
         default="",
@@ -256,6 +254,21 @@ def _engine_arguments(command: argparse.ArgumentParser) -> None:
         help="weigh drafts by passes that cost 1 + (k-1)/N, not by what was measured here",
     )
     _sampling_arguments(command)
+
+
+def _drafting_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--proposer",
+        default="auto",
+        help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to "
+        "compare); and for novel text +model or +model:sample (auto+model)",
+    )
+    group.add_argument(
+        "--draft-model",
+        default="",
+        metavar="NAME",
+        help="a smaller model with the same tokenizer, which drafts where nothing can be copied",
+    )
 
 
 def _sampling_arguments(command: argparse.ArgumentParser) -> None:

@@ -207,6 +207,8 @@ def _bench(options: argparse.Namespace) -> int:
             options.device,
             options.dtype,
             options.profile,
+            proposer=options.proposer,
+            draft_model=options.draft_model,
             sampling=_sampling(options),
         )
         bench = prepare(config, choice.modes, selection, terminal.model_report(bars))
@@ -285,6 +287,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         dtype=options.dtype,
         profile=options.profile,
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
+        draft_model=getattr(options, "draft_model", ""),
         cost=getattr(options, "cost", ""),
         sampling=_sampling(options),
         max_new=options.max_new,

@@ -27,7 +27,8 @@ class EngineConfig:
     """How edits are computed.
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
-    `proposer` names the drafting ("none" = plain decoding); `cost` is what passes cost: "rho=15",
+    `proposer` names the drafting ("none" = plain decoding) and `draft_model` the smaller model that
+    drafts novel text ("" = none); `cost` is what passes cost: "rho=15",
     or "" for what they cost here; `sampling` says how tokens are chosen; `max_new` caps the answer
     in tokens (None = derived from the file) and `max_file` the file; `verify` says when the model
     is asked at all; `allowed_guards` names the guards whose objections are overridden;
@@ -40,6 +41,7 @@ class EngineConfig:
     dtype: str = "auto"
     profile: str = ""
     proposer: str = "auto"
+    draft_model: str = ""
     cost: str = ""
     sampling: Sampling = GREEDY
     max_new: int | None = None
@@ -51,3 +53,10 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.max_new is not None and self.max_new < 1:
             raise InvalidRequest(f"The output limit must be at least 1 token, not {self.max_new}.")
+
+    @property
+    def drafting(self) -> str:
+        """The proposer, the draft model included: where one is named, it is meant to be used."""
+        if not self.draft_model or self.proposer == "none" or "model" in self.proposer:
+            return self.proposer
+        return f"{self.proposer}+model"

@@ -74,6 +74,16 @@ class HuggingFaceTokenizer:
         """See Tokenizer.encode."""
         return tuple(self._plain.encode(text, add_special_tokens=False).ids)
 
+    def difference(self, other: HuggingFaceTokenizer) -> str:
+        """The first token that has another number in `other`, as a sentence; "" where none has."""
+        ours, theirs = (each._plain.get_vocab(with_added_tokens=True) for each in (self, other))
+        differing = [token for token in {*ours, *theirs} if ours.get(token) != theirs.get(token)]
+        if not differing:
+            return ""
+        token = min(differing)
+        numbers = [vocabulary.get(token, "missing") for vocabulary in (ours, theirs)]
+        return f"{token!r} is {numbers[0]} for {self.name} and {numbers[1]} for {other.name}"
+
     def _round_trip(self, text: str) -> str:
         stream = self.stream()
         return "".join(stream.push(token) for token in self.encode(text))

@@ -15,7 +15,7 @@ from apply_server.bench.peers import Peer, environment
 from apply_server.bench.runs import Job, Runner
 from apply_server.config import EngineConfig
 from apply_server.decode.speedup import CostTable
-from apply_server.engine.build import load_model, model_engine
+from apply_server.engine.build import check_names, load_model, model_engine
 from apply_server.errors import InvalidRequest
 from apply_server.replay.cases import Case
 
@@ -67,11 +67,12 @@ def prepare(
             "generate is run greedily, without penalties: with these settings compare "
             f"--modes {PLAIN},{OURS}."
         )
+    for mode in modes:
+        check_names(_configured(config, mode))
     model = load_model(config, report)
 
     def ours(mode: Mode) -> Runner:
-        proposer = "none" if mode.name == PLAIN else config.proposer
-        return engine_runner(model_engine(model, replace(config, proposer=proposer)))
+        return engine_runner(model_engine(model, _configured(config, mode)))
 
     found = list(jobs_of(selection.of_kind(), model_engine(model, config), selection.min_output))
     jobs = tuple(each for each in found if isinstance(each, Job))[: selection.limit]
@@ -93,6 +94,14 @@ def prepare(
         **environment(config.device, config.dtype),
     }
     return Bench(jobs, refused, runners, model.cost, facts)
+
+
+def _configured(config: EngineConfig, mode: Mode) -> EngineConfig:
+    """As the mode drafts: a specification means what it says, without a draft model added."""
+    if mode.proposer is None:
+        return config
+    draft_model = config.draft_model if "model" in mode.proposer else ""
+    return replace(config, proposer=mode.proposer, draft_model=draft_model)
 
 
 def _peer(

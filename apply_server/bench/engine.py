@@ -70,6 +70,8 @@ def engine_runner(engine: LocalEngine[SlotT]) -> Runner:
             session.counters.prefill_s,
             ready_s + session.counters.decode_s,
             session.finish is Finish.STOPPED,
+            session.counters.drafted_by,
+            session.counters.accepted_by,
         )
 
     return run

@@ -40,11 +40,14 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way to decode. `lookup` is None where nothing is looked up in the prompt."""
+    """One way to decode. `lookup` is None where nothing is looked up in the prompt; `proposer` is
+    None where the configuration's is used.
+    """
 
     name: str
     family: Family
     lookup: Lookup | None = None
+    proposer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +59,29 @@ class Choice:
 
 
 def choose(names: Sequence[str], ks: Sequence[int], ns: Sequence[int]) -> Choice:
-    """The modes called `names`; `hf-lookup-best` stands for every k of `ks` with every n of `ns`.
+    """The modes called `names`; `hf-lookup-best` stands for every k of `ks` with every n of `ns`,
+    `ours:SPEC` for ours with the proposer of that specification.
 
-    Modes come in the order of NAMES, each once. Raises InvalidRequest for unknown names and for
-    settings below one.
+    Modes come in the order of NAMES, each once, and then those of a specification. Raises
+    InvalidRequest for unknown names and for settings below one.
     """
-    unknown = sorted(set(names) - set(NAMES))
+    specified = dict.fromkeys(name for name in names if name.startswith(f"{OURS}:"))
+    unknown = sorted({*names} - {*NAMES, *specified})
     if unknown or not names:
         problem = f"Unknown mode {', '.join(unknown)!r}" if unknown else "No mode is named"
-        raise InvalidRequest(f"{problem}. Choose from {', '.join(NAMES)}.")
+        raise InvalidRequest(f"{problem}. Choose from {', '.join(NAMES)} and ours:PROPOSER.")
     if not ks or not ns or min(*ks, *ns) < 1:
         raise InvalidRequest("Prompt lookup needs at least one k and one n, each 1 or more.")
     grid = [_tuned(Lookup(k, n)) for k, n in sorted(set(product(ks, ns)))]
     available = {
-        PLAIN: [Mode(PLAIN, Family.OURS)],
+        PLAIN: [Mode(PLAIN, Family.OURS, proposer="none")],
         HF_PLAIN: [Mode(HF_PLAIN, Family.HF)],
         HF_LOOKUP: [Mode(HF_LOOKUP, Family.HF, Lookup())],
         HF_LOOKUP_BEST: grid,
         OURS: [Mode(OURS, Family.OURS)],
     }
     modes = [mode for name in NAMES if name in names for mode in available[name]]
+    modes += [Mode(name, Family.OURS, proposer=name.removeprefix(f"{OURS}:")) for name in specified]
     return Choice(
         tuple(modes), tuple(mode.name for mode in grid) if HF_LOOKUP_BEST in names else ()
     )

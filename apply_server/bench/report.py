@@ -6,7 +6,8 @@ anything was measured or where it is shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from apply_server.bench.modes import HF_LOOKUP_BEST, HF_PLAIN, PLAIN, Family, Mode
@@ -70,7 +71,8 @@ class Row:
     """One mode over its cases. None where the run to compare with is missing.
 
     Speed-ups are ratios of decode rates over the cases that both modes have, `identical` counts
-    the runs whose output is plain decoding's, token for token, of `compared`.
+    the runs whose output is plain decoding's, token for token, of `compared`; `sources` has the
+    drafted and the accepted tokens of each source.
     """
 
     mode: str
@@ -83,6 +85,7 @@ class Row:
     identical: int
     compared: int
     prediction: Prediction
+    sources: Mapping[str, tuple[int, int]]
 
     def to_json(self) -> dict[str, object]:
         """All of it by name."""
@@ -101,6 +104,8 @@ class Row:
             "identical": self.identical,
             "compared": self.compared,
             **asdict(self.prediction),
+            "drafted_by": {name: drafted for name, (drafted, _) in self.sources.items()},
+            "accepted_by": {name: accepted for name, (_, accepted) in self.sources.items()},
         }
 
 
@@ -162,6 +167,7 @@ class Measurements:
             identical=known.count(None),
             compared=len(known),
             prediction=predict(runs.values(), self._cost if mode.family is Family.OURS else None),
+            sources=_sources(runs.values()),
         )
 
     def _totals(self, name: str, cases: set[str] | None = None) -> Totals:
@@ -214,6 +220,15 @@ def report_json(measurements: Measurements, facts: dict[str, object]) -> dict[st
     rho = {str(family): measurements.rho(family) for family in Family}
     rows = [row.to_json() for row in measurements.rows()]
     return {**facts, "rho": rho, "modes": rows, "runs": measurements.run_rows()}
+
+
+def _sources(runs: Iterable[Run]) -> dict[str, tuple[int, int]]:
+    drafted: Counter[str] = Counter()
+    accepted: Counter[str] = Counter()
+    for run in runs:
+        drafted.update(run.drafted_by)
+        accepted.update(run.accepted_by)
+    return {source: (drafted[source], accepted[source]) for source in sorted(drafted)}
 
 
 def _first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:

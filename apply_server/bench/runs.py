@@ -5,8 +5,8 @@ Must not know how a mode decodes, nor how results are added up or shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from apply_server.bench.modes import Mode
 from apply_server.decode.session import StopRule
@@ -37,7 +37,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One job decoded in one mode.
+    """One job decoded in one mode; `drafted_by` and `accepted_by` are as in a Report.
 
     `output` ends with the token that the stop rule ended it with (`stopped`), or at the cap.
     `prefill_s` and `decode_s` are seconds; transformers' first token comes out of its prefill, ours
@@ -50,6 +50,8 @@ class Run:
     prefill_s: float
     decode_s: float
     stopped: bool
+    drafted_by: Mapping[str, int] = field(default_factory=dict)
+    accepted_by: Mapping[str, int] = field(default_factory=dict)
 
 
 Runner = Callable[[Job], Run]

@@ -32,7 +32,8 @@ modes:
   hf-lookup       generate with prompt lookup as transformers sets it up (k=10, n=2)
   hf-lookup-best  generate with every k (tokens drafted) and n (longest n-gram looked up) of the
                   grid; shown is the setting that decoded fastest over all cases
-  ours            apply-server as it applies edits
+  ours            apply-server as it applies edits (--proposer, --draft-model)
+  ours:SPEC       the same with another proposer: ours:suffix, ours:auto+model
 
   generate runs the stock model (its own linear layers, SDPA attention) from a second copy of the
   weights, in the same number type (transformers has no int8: then in the float
@@ -94,14 +95,17 @@ def notes(facts: Mapping[str, object], measurements: Measurements) -> list[str]:
 
 def _forecast(row: Row) -> str:
     foreseen = row.prediction
+    shares = ", ".join(f"{source} {a} of {d}" for source, (d, a) in row.sources.items())
+    sources = f" Accepted by source: {shares}." if shares else ""
     text = (
         f"{_name(row)}: {foreseen.acceptance_rate or 0:.3f} of the drafted tokens were accepted; "
         f"if independently, that would make {foreseen.predicted_tokens_per_pass or 0:.1f} tokens "
         f"per pass"
     )
     if foreseen.modelled_speedup is None:
-        return f"{text}."
-    return f"{text}. By the cost table its passes are {foreseen.modelled_speedup:.2f}x plain's."
+        return f"{text}.{sources}"
+    gain = f"{foreseen.modelled_speedup:.2f}x"
+    return f"{text}. By the cost table its passes are {gain} plain's.{sources}"
 
 
 def _name(row: Row) -> str:

@@ -16,6 +16,8 @@ ROOT = -1
 Distribution: TypeAlias = Sequence[float]
 """A probability for each token of the vocabulary; in practice a tensor, which the loop never reads.
 """
+Features: TypeAlias = Sequence[float]
+"""What a model's output matrix is given for one token; in practice a tensor [hidden] as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,12 @@ class Draft:
 
     `tokens[i]` follows `tokens[parents[i]]`, or the pending token where `parents[i]` is ROOT;
     `parents[i] < i`, so the order of the nodes is already topological. Children of one node carry
-    different tokens. `score` is the proposer's own trust (for example the length of the match it
-    drafts from); `sources[i]` says in reports where node `i` comes from.
+    different tokens. `score` is how likely the first token is (0 to 1) by the proposer's reckoning;
+    `sources[i]` says in reports where node `i` comes from.
 
     `q[i]` is the distribution that node `i` was drawn from, None where it was not drawn: a copy, or
-    a model's likeliest token, is a point mass. An empty `q` is None for all.
+    a model's likeliest token, is a point mass. An empty `q` is None for all. Of siblings that were
+    drawn, each comes from what the earlier ones left: they are drawn without replacement.
     """
 
     tokens: tuple[int, ...] = ()
@@ -83,12 +86,14 @@ class Step:
 
     `path` holds the indices of the accepted draft nodes, root first. `emitted` holds the tokens
     that this step appended to the output: the accepted ones and then the target's own next token
-    (a correction or the bonus token), cut where the output ended.
+    (a correction or the bonus token), cut where the output ended. `features[i]` is the target's
+    hidden state from which it chose `emitted[i]`; empty where the target can't tell.
     """
 
     draft: Draft
     path: tuple[int, ...]
     emitted: tuple[int, ...]
+    features: tuple[Features, ...] = field(default=(), compare=False, repr=False)
 
 
 class Proposer(Protocol):

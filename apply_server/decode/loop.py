@@ -24,7 +24,7 @@ def step(sessions: Sequence[Session[SlotT]], target: TargetModel[SlotT]) -> list
     taken: list[Step] = []
     for session, draft, verdict in zip(sessions, drafts, verdicts, strict=True):
         path, token = accept(draft, verdict)
-        result = session.take(draft, path, token)
+        result = session.take(draft, path, token, verdict.features_along(path))
         session.count(verdict)
         *cached, pending = result.emitted
         target.commit(session.slot, path[: len(cached)], pending)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from threading import Event
 from typing import Generic, Protocol, TypeVar
 
-from apply_server.decode.draft import Draft, Proposer, Step
+from apply_server.decode.draft import Draft, Features, Proposer, Step
 from apply_server.decode.target import Verdict
 from apply_server.errors import Cancelled
 
@@ -39,9 +39,9 @@ class Counters:
     """What one session cost; the raw numbers of every report.
 
     Times are seconds of wall clock. `drafted_tokens` counts what was fed to the target, accepted
-    or not; `accepted_tokens` what of it went into the output; `arbitrations` counts passes over
-    one token that decided a near-tie. `blocks` holds, for every target
-    pass (prefill excluded), how many tokens it was fed.
+    or not; `accepted_tokens` what of it went into the output; `drafted_by` and `accepted_by` divide
+    the two by source (`Draft.sources`). `arbitrations` counts passes over one token that decided a
+    near-tie. `blocks` holds, for every target pass (prefill excluded), how many tokens it was fed.
     """
 
     prompt_tokens: int = 0
@@ -54,6 +54,8 @@ class Counters:
     decode_s: float = 0.0
     propose_s: float = 0.0
     blocks: list[int] = field(default_factory=list)
+    drafted_by: dict[str, int] = field(default_factory=dict)
+    accepted_by: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -87,7 +89,9 @@ class Session(Generic[SlotT]):
         self.counters.propose_s += self.clock() - started
         return draft
 
-    def take(self, draft: Draft, path: Sequence[int], token: int) -> Step:
+    def take(
+        self, draft: Draft, path: Sequence[int], token: int, features: Sequence[Features] = ()
+    ) -> Step:
         """Append the accepted tokens and the target's own; the end may come in between."""
         emitted: list[int] = []
         for candidate in (*(draft.tokens[i] for i in path), token):
@@ -97,7 +101,7 @@ class Session(Generic[SlotT]):
         self.output += emitted
         kept = tuple(path[: len(emitted)])
         self._count(draft, kept, emitted)
-        return Step(draft, kept, tuple(emitted))
+        return Step(draft, kept, tuple(emitted), tuple(features[: len(emitted)]))
 
     def count(self, verdict: Verdict) -> None:
         """Count what near-ties cost."""
@@ -125,3 +129,10 @@ class Session(Generic[SlotT]):
         self.counters.drafted_tokens += len(draft)
         self.counters.accepted_tokens += len(path)
         self.counters.output_tokens += len(emitted)
+        _count_by(self.counters.drafted_by, draft.sources)
+        _count_by(self.counters.accepted_by, [draft.sources[i] for i in path if draft.sources])
+
+
+def _count_by(counts: dict[str, int], sources: Sequence[str]) -> None:
+    for source in sources:
+        counts[source] = counts.get(source, 0) + 1

@@ -7,10 +7,10 @@ remote machine look the same from here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from apply_server.decode.draft import Draft
+from apply_server.decode.draft import ROOT, Draft, Features
 from apply_server.decode.sampling import GREEDY, Sampling
 
 SlotT = TypeVar("SlotT")
@@ -25,7 +25,8 @@ class Verdict:
 
     `choices[0]` follows the pending token; `choices[1 + i]` follows draft node `i`, given the path
     from the root to that node. Length: 1 + len(draft). Where a child was drawn from a distribution
-    of its own (`Draft.q`), choosing it means that the draw was accepted.
+    of its own (`Draft.q`), choosing it means that the draw was accepted. `features` holds what each
+    choice was made from, where the target can tell; of nodes that weren't computed it holds none.
 
     A choice may be UNDECIDED, but for the first: then that node's token is the last that this pass
     says anything about. `arbitrated`: the first choice is one that an earlier pass left undecided,
@@ -35,6 +36,13 @@ class Verdict:
     choices: tuple[int, ...]
     arbitrated: bool = False
     repeated: bool = False
+    features: Sequence[Features] | None = field(default=None, compare=False, repr=False)
+
+    def features_along(self, path: Sequence[int]) -> tuple[Features, ...]:
+        """What the choices on the accepted `path`, the one after it included, were made from."""
+        if self.features is None:
+            return ()
+        return tuple(self.features[1 + node] for node in (ROOT, *path))
 
 
 class TargetModel(Protocol[SlotT]):

@@ -5,8 +5,8 @@ Must not know how the work is done: a local model and a remote server look the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from threading import Event
 from typing import Protocol
 
@@ -78,6 +78,8 @@ class Report:
     """What one request cost. Times in seconds, prefill and decoding apart.
 
     `modelled_cost` is what its passes cost by the cost table, in passes over one token.
+    `drafted_by` and `accepted_by` divide the drafted and accepted tokens by where they came from:
+    copy, merge, model, heads.
     """
 
     prompt_tokens: int = 0
@@ -90,6 +92,8 @@ class Report:
     decode_s: float = 0.0
     propose_s: float = 0.0
     modelled_cost: float = 0.0
+    drafted_by: Mapping[str, int] = field(default_factory=dict)
+    accepted_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tokens_per_pass(self) -> float:

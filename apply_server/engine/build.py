@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
-from apply_server.propose.build import parse_proposer
+from apply_server.propose.build import NOVEL, ProposerFactory, model_factory, parse_proposer
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
 from apply_server.target.support import DTYPES, resolve_device
@@ -66,6 +67,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     tokenizer = HuggingFaceTokenizer(files.folder / "tokenizer.json", config.model)
     template = ChatTemplate.load(files.folder)
     eos = end_of_sequence(files.folder)
+    draft_folder = _draft_folder(config, tokenizer, report)
     report.notice("Loading the model …")
     cost = _given_cost(config)
     target = TransformersTarget.load(files.folder, config.device, config.dtype)
@@ -78,13 +80,45 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
         target.context,
         cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
         target.dtype,
+        _load_drafter(draft_folder, config),
     )
 
 
 def model_engine(model: Model[SlotT], config: EngineConfig) -> LocalEngine[SlotT]:
     """An engine over weights that are loaded already."""
-    proposer = parse_proposer(config.proposer)
+    proposer = parse_proposer(config.drafting, _novel(model, config))
     return LocalEngine(model, proposer, config.max_new, config.max_file, config.sampling)
+
+
+def _novel(model: Model[SlotT], config: EngineConfig) -> dict[str, ProposerFactory]:
+    """What the model brings to draft novel text with, by its name in a proposer's specification."""
+    if model.drafter is None:
+        return {}
+    return {
+        "model": model_factory(model.drafter, replace(config.sampling, temperature=0.0)),
+        "model:sample": model_factory(model.drafter, config.sampling),
+    }
+
+
+def _load_drafter(folder: Path | None, config: EngineConfig) -> TransformersTarget | None:
+    return None if folder is None else TransformersTarget.load(folder, config.device, config.dtype)
+
+
+def _draft_folder(
+    config: EngineConfig, tokenizer: HuggingFaceTokenizer, report: models.Report
+) -> Path | None:
+    """The draft model's folder, once its tokenizer is known to be the target's."""
+    if not config.draft_model:
+        return None
+    folder = models.resolve(config.draft_model, report).folder
+    theirs = HuggingFaceTokenizer(folder / "tokenizer.json", config.draft_model)
+    difference = tokenizer.difference(theirs)
+    if difference:
+        raise ModelUnavailable(
+            f"{config.draft_model} can't draft for {config.model}: their tokenizers differ "
+            f"({difference})."
+        )
+    return folder
 
 
 def scripted_engine(
@@ -109,6 +143,7 @@ def scripted_engine(
 
 def check_scripted(config: EngineConfig) -> None:
     """Raises InvalidRequest where a scripted target would drop a setting silently."""
+    parse_proposer(config.drafting)
     if not config.sampling.plain:
         raise InvalidRequest(
             "A scripted target knows its answer: it takes no temperature and no penalty."
@@ -145,7 +180,9 @@ def end_of_sequence(folder: Path) -> frozenset[int]:
 
 def check_names(config: EngineConfig) -> None:
     """Check names before anything is fetched. Raises InvalidRequest."""
-    parse_proposer(config.proposer)
+    parse_proposer(config.drafting, dict.fromkeys(NOVEL, parse_proposer("none")))
+    if "model" in config.proposer and not config.draft_model:
+        raise InvalidRequest(f"{config.proposer!r} needs a draft model: name it (--draft-model).")
     _given_cost(config)
     for what, name, known in (
         ("prompt profile", config.profile, ("", *PROFILES)),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from threading import Event
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Proposer
@@ -25,6 +25,7 @@ from apply_server.engine.partial import Confirmed
 from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
 from apply_server.prompt import Answer, Prompt, Task, build_prompt
 from apply_server.propose.build import DraftSources
+from apply_server.propose.draft_model import DraftingModel
 from apply_server.request import EditRequest
 from apply_server.tokens import Tokenizer
 from apply_server.view import ModelView
@@ -37,7 +38,8 @@ class Model(Generic[SlotT]):
     """A target with everything that speaks its language.
 
     `context` is the most tokens that prompt and answer may have, `cost` what passes cost here,
-    `dtype` the number type that the target computes in, for reports.
+    `dtype` the number type that the target computes in, for reports; `drafter` is a smaller model
+    of the same language, where there is one.
     """
 
     target: TargetModel[SlotT]
@@ -48,6 +50,7 @@ class Model(Generic[SlotT]):
     context: int
     cost: CostTable
     dtype: str = ""
+    drafter: DraftingModel[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class LocalEngine(Generic[SlotT]):
         slot = self.model.target.open(prompt.tokens, limit, self.sampling)
         try:
             sources = DraftSources(
-                prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens
+                prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens, room=limit
             )
             proposer = self.proposer(sources, self.model.cost)
             counters = Counters(prompt_tokens=len(prompt.tokens))

@@ -40,7 +40,8 @@ class TreeProposer:
         origins = self._grow(tree, found)
         order = tree.main_first()
         self._origins = [origins[node] for node in order]
-        return tree.draft(order, [source for source, _ in self._origins])
+        score = max((self._rate(continuation) for continuation in found), default=0.0)
+        return tree.draft(order, [_source(origin) for origin, _ in self._origins], score)
 
     def observe(self, step: Step) -> None:
         """Learn which continuations were right, and let the sources follow the output.
@@ -61,11 +62,14 @@ class TreeProposer:
         """The likeliest continuation for each next token, likeliest first."""
         best: dict[int, tuple[float, Continuation]] = {}
         for continuation in found:
-            rate = self._survival.rate(continuation.source, continuation.match)
+            rate = self._rate(continuation)
             token = continuation.next
             if token >= 0 and (token not in best or rate > best[token][0]):
                 best[token] = (rate, continuation)
         return [c for _, c in sorted(best.values(), key=lambda rated: -rated[0])]
+
+    def _rate(self, continuation: Continuation) -> float:
+        return self._survival.rate(continuation.source, continuation.match)
 
     def _grow(self, tree: DraftTree, found: Sequence[Continuation]) -> list[tuple[str, int]]:
         """Add the nodes that are worth their cost; returns the (source, match) of each."""
@@ -88,3 +92,8 @@ class TreeProposer:
             if at < len(text) and text[at] >= 0:
                 heappush(heap, (reach * rates[index][bucket(match)], index, at, match, node))
         return origins
+
+
+def _source(origin: str) -> str:
+    """What reports call it: only the merge is more than a copy."""
+    return "merge" if origin.startswith("merged") else "copy"

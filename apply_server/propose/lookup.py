@@ -27,7 +27,7 @@ class PromptLookup:
             start = self._leftmost.get(tuple(self._tokens[-size:]))
             if start is not None:
                 tokens = self._tokens[start : start + min(self._k, limit)]
-                return Draft.chain(tokens, score=float(size), source="hf-lookup")
+                return Draft.chain(tokens, score=1.0, source="copy")
         return NO_DRAFT
 
     def observe(self, step: Step) -> None:

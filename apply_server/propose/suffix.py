@@ -14,6 +14,8 @@ from itertools import count
 
 from apply_server.decode.draft import NO_DRAFT, Draft, Step
 from apply_server.propose.continuation import Continuation, Source
+from apply_server.propose.priors import PRIORS
+from apply_server.propose.survival import bucket
 
 ROOT_STATE = 0
 NONE = -1
@@ -198,7 +200,8 @@ class ChainProposer:
         for found in self._source.continuations(context):
             tokens = found.text[found.at : found.at + max(limit, 0)]
             length = next((i for i, token in enumerate(tokens) if token < 0), len(tokens))
-            return Draft.chain(tokens[:length], score=float(found.match), source=found.source)
+            trust = PRIORS[found.source][bucket(found.match)]
+            return Draft.chain(tokens[:length], score=trust, source="copy")
         return NO_DRAFT
 
     def observe(self, step: Step) -> None:

@@ -68,10 +68,10 @@ class DraftTree:
         on_main = set(main)
         return main + [node for node in range(len(self.parents)) if node not in on_main]
 
-    def draft(self, order: Sequence[int], sources: Sequence[str]) -> Draft:
+    def draft(self, order: Sequence[int], sources: Sequence[str], score: float) -> Draft:
         """The tree as a draft, its nodes in this order; `sources` name them in the same order."""
         moved = {node: index for index, node in enumerate(order)}
         moved[ROOT] = ROOT
         tokens = tuple(self.tokens[node] for node in order)
         parents = tuple(moved[self.parents[node]] for node in order)
-        return Draft(tokens, parents, sources=tuple(sources))
+        return Draft(tokens, parents, score, tuple(sources))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 
 from apply_server.engine.base import Report
 from apply_server.replay.run import Baseline, Result
@@ -37,9 +37,20 @@ def as_json(results: Sequence[Result], summary: dict[str, object]) -> dict[str, 
 
 
 def _total(reports: Sequence[Report]) -> Report:
-    return Report(
-        *(sum(getattr(report, field.name) for report in reports) for field in fields(Report))
+    divided = ("drafted_by", "accepted_by")
+    numbers = [field.name for field in fields(Report) if field.name not in divided]
+    return replace(
+        Report(*(sum(getattr(report, name) for report in reports) for name in numbers)),
+        drafted_by=_by_source(report.drafted_by for report in reports),
+        accepted_by=_by_source(report.accepted_by for report in reports),
     )
+
+
+def _by_source(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(total)
 
 
 def _against_plain(results: Sequence[Result]) -> dict[str, object]:

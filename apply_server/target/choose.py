@@ -36,16 +36,32 @@ class Asked:
     sampling: Sampling
 
 
-def choose(logits: Tensor, asked: Sequence[Asked]) -> list[Verdict]:
+def choose(logits: Tensor, asked: Sequence[Asked], hidden: Tensor | None = None) -> list[Verdict]:
     """A verdict for each slot. `logits` [total, vocabulary]: in the order of the slots, a row for
-    the pending token and one for each draft node.
+    the pending token and one for each draft node; `hidden` [total, hidden] is what they come from.
     """
     import torch
 
     rows = [1 + len(each.draft) for each in asked]
     parts = zip(logits.split(rows), asked, strict=True)
     chosen = iter(torch.cat([_choices(part, each) for part, each in parts]).tolist())
-    return [Verdict(tuple(islice(chosen, count))) for count in rows]
+    features = [None] * len(rows) if hidden is None else hidden.split(rows)
+    return [
+        Verdict(tuple(islice(chosen, count)), states)
+        for count, states in zip(rows, features, strict=True)
+    ]
+
+
+def draft_token(logits: Tensor, asked: Asked) -> tuple[int, Tensor | None]:
+    """A draft model's next token after the prefix, from `logits` [1, vocabulary].
+
+    With the distribution that it is drawn from, or None for the likeliest token, a point mass.
+    """
+    if asked.sampling.greedy:
+        return int(penalised(logits, asked).argmax()), None
+    q = distribution(logits, asked)
+    key = noise_key(asked.sampling.seed, len(asked.prefix), Purpose.DRAFT)
+    return int(draw(q, [key])), q[0]
 
 
 def near_ties(logits: Tensor, asked: Asked, tolerance: float) -> list[bool]:
@@ -141,6 +157,13 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
     return left / total if total > 0.0 else p
 
 
+def fit(q: Tensor, vocabulary: int) -> Tensor:
+    """`q` over `vocabulary` tokens: models with one tokenizer pad their output differently."""
+    import torch
+
+    return torch.nn.functional.pad(q, (0, vocabulary - q.shape[-1]))
+
+
 def accepts(p: float, q: float, u: float) -> bool:
     """min(1, p/q) against a uniform `u` in [0, 1), without dividing: q may be 0."""
     return u * q < p
@@ -177,6 +200,7 @@ def _judge(probabilities: Tensor, asked: Asked) -> dict[int, int]:
             continue
         nth = tried[row] = tried.get(row, -1) + 1
         q = torch.as_tensor(drawn, dtype=probabilities.dtype, device=probabilities.device)
+        q = fit(q, probabilities.shape[-1])
         u = uniform(noise_key(asked.sampling.seed, at[row], Purpose.ACCEPT, nth))
         if accepts(float(probabilities[row, token]), float(q[token]), u):
             taken[row] = token

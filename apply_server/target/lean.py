@@ -105,7 +105,7 @@ class LeanNetwork:
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         """See Network."""
         import torch
 
@@ -119,7 +119,12 @@ class LeanNetwork:
                 rows = rows + layer.out(mixed)
                 normed = arithmetic.norm(rows, layer.before_gate, epsilon)
                 rows = rows + layer.down(arithmetic.gate(layer.gate_up(normed)))
-            return self._head(arithmetic.norm(rows[-logits:], self._norm, epsilon))
+            hidden = arithmetic.norm(rows[-logits:], self._norm, epsilon)
+            return self._head(hidden), hidden
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """See Network."""
+        return self._head(hidden)
 
     def _attention(
         self,

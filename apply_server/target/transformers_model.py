@@ -9,18 +9,19 @@ know proposers, text, or what an edit is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apply_server.decode.draft import NO_DRAFT, ROOT, Draft
+from apply_server.decode.draft import NO_DRAFT, ROOT, Distribution, Draft
 from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import UNDECIDED, Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, lean, support
 from apply_server.target.arithmetic import TOLERANCES, FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.choose import Asked, choose, near_ties
+from apply_server.target.choose import Asked, choose, draft_token, near_ties
 from apply_server.target.int8 import Int8Arithmetic
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
@@ -82,8 +83,14 @@ class Network(Protocol):
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
-    ) -> Tensor:
-        """Logits [rows, vocabulary] of the last `logits` rows (0 = all); writes K/V of all."""
+    ) -> tuple[Tensor, Tensor]:
+        """Logits [rows, vocabulary] of the last `logits` rows (0 = all), and the hidden states
+        [rows, hidden] that the output matrix was given for them; writes K/V of all rows.
+        """
+        ...
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """The output matrix: hidden states [n, hidden] → logits [n, vocabulary]."""
         ...
 
 
@@ -98,11 +105,11 @@ class StockNetwork:
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         """See Network."""
         import torch
 
-        with torch.no_grad():
+        with torch.no_grad(), self._hidden() as hidden:
             output = self.model(
                 input_ids=torch.tensor([list(tokens)], device=self.device),
                 position_ids=torch.tensor([list(positions)], device=self.device),
@@ -110,8 +117,24 @@ class StockNetwork:
                 logits_to_keep=logits,
                 blocks=blocks,
             )
-        result: Tensor = output.logits[0]
-        return result
+        return output.logits[0], hidden[0][0]
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """See Network."""
+        logits: Tensor = self.model.get_output_embeddings()(hidden)
+        return logits
+
+    @contextmanager
+    def _hidden(self) -> Iterator[list[Tensor]]:
+        """Collects what the output matrix is given: [1, rows, hidden] for each forward pass."""
+        given: list[Tensor] = []
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(
+            lambda _, inputs: given.append(inputs[0])
+        )
+        try:
+            yield given
+        finally:
+            hook.remove()
 
 
 class TransformersTarget:
@@ -192,10 +215,10 @@ class TransformersTarget:
         if not fed:
             return []
         feeds = [_Feed(slot.cache, (slot.pending, *draft.tokens), draft) for slot, draft in fed]
-        logits = self._forward(feeds, logits=0)  # [total, vocabulary]
+        logits, hidden = self._forward(feeds, logits=0)  # [total, vocabulary], [total, hidden]
         self.passes += 1
         asked = [Asked(slot.tokens, draft, slot.sampling) for slot, draft in fed]
-        verdicts = choose(logits, asked)
+        verdicts = choose(logits, asked, hidden)
         parts = logits.split([len(feed.tokens) for feed in feeds])
         return [
             _doubting(part, each, verdict, self.network.tolerance) if each.draft else verdict
@@ -214,10 +237,34 @@ class TransformersTarget:
 
     def logits_after(self, slot: TransformersSlot) -> Tensor:
         """The next token's logits [vocabulary] after the pending one, without committing it."""
-        return self._forward([_Feed(slot.cache, (slot.pending,), NO_DRAFT)], logits=1)[0]
+        logits, _ = self._forward([_Feed(slot.cache, (slot.pending,), NO_DRAFT)], logits=1)
+        return logits[0]
 
-    def _forward(self, feeds: Sequence[_Feed], logits: int) -> Tensor:
-        """Run the packed rows; `logits` is how many rows, from the end, get logits (0 = all)."""
+    def sync(self, slot: TransformersSlot, tokens: Sequence[int]) -> None:
+        """Make `tokens` the slot's sequence: what agrees with it stays computed, the rest is
+        forgotten, and prefill computes what is missing.
+        """
+        pairs = zip(slot.tokens, tokens, strict=False)
+        shorter = min(len(slot.tokens), len(tokens))
+        agreed = next((at for at, (old, new) in enumerate(pairs) if old != new), shorter)
+        slot.cache.rewind(min(slot.cache.length, agreed, len(tokens) - 1))
+        slot.tokens = list(tokens)
+
+    def draw(self, slot: TransformersSlot) -> tuple[int, Distribution | None]:
+        """The next token as this model would draft it, now pending, and what it was drawn from.
+
+        None in place of the distribution where the slot is greedy. Not counted as a pass.
+        """
+        asked = Asked(slot.tokens, NO_DRAFT, slot.sampling)
+        token, q = draft_token(self.logits_after(slot)[None], asked)
+        self.commit(slot, (), token)
+        return token, q
+
+    def _forward(self, feeds: Sequence[_Feed], logits: int) -> tuple[Tensor, Tensor]:
+        """Run the packed rows; `logits` is how many rows, from the end, get logits (0 = all).
+
+        Returns what Network does.
+        """
         tokens = [token for feed in feeds for token in feed.tokens]
         positions = [feed.cache.length + depth for feed in feeds for depth in depths(feed.draft)]
         return self.network(tokens, positions, self._blocks(feeds), logits)
@@ -237,14 +284,14 @@ def _doubting(logits: Tensor, asked: Asked, verdict: Verdict, tolerance: float) 
     """The verdict on a block, without the choices that another shape might make differently."""
     close = near_ties(logits, asked, tolerance)
     choices = zip(verdict.choices, close, strict=True)
-    return Verdict(tuple(UNDECIDED if near else choice for choice, near in choices))
+    return replace(verdict, choices=tuple(UNDECIDED if near else c for c, near in choices))
 
 
 def _padded(verdict: Verdict, draft: Draft, doubt: bool) -> Verdict:
     """A verdict on the whole draft, of which the pass may have been fed nothing."""
     missing = 1 + len(draft) - len(verdict.choices)
     choices = verdict.choices + (UNDECIDED,) * missing
-    return Verdict(choices, verdict.arbitrated or doubt, verdict.repeated)
+    return replace(verdict, choices=choices, arbitrated=verdict.arbitrated or doubt)
 
 
 def _undecided(slot: TransformersSlot, path: Sequence[int], pending: int) -> bool:

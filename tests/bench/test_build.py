@@ -77,6 +77,27 @@ def test_modes_without_peers_load_none(folder: Path) -> None:
     assert sentences == ["Loading the model …"]
 
 
+def test_each_proposer_is_a_mode_with_counts_by_source(folder: Path) -> None:
+    config = EngineConfig(
+        str(folder), "cpu", "float32", max_new=80, draft_model=str(folder), cost="rho=15"
+    )
+    modes = choose(["plain", "ours:suffix", "ours:model"], [10], [2])
+    bench = prepare(config, modes.modes, Selection((case("a"),)), models.Report())
+    found = measure(bench)
+    assert len({one.run.output for one in found}) == 1
+    report = report_json(Measurements(found, (), bench.cost), bench.facts)
+    rows = {row["mode"]: row for row in report["modes"]}  # type: ignore[attr-defined]
+    assert rows["plain"]["drafted_by"] == {}
+    assert set(rows["ours:suffix"]["drafted_by"]) == {"copy"}
+    model = rows["ours:model"]  # the target itself: always right
+    assert model["drafted_by"] == model["accepted_by"]
+    assert set(model["drafted_by"]) == {"model"}
+    with pytest.raises(InvalidRequest, match="no proposer"):
+        prepare(
+            config, choose(["ours:x"], [10], [2]).modes, Selection((case("a"),)), models.Report()
+        )
+
+
 def test_sampling_is_compared_with_our_own_plain_sampling_and_never_with_greedy_peers(
     folder: Path,
 ) -> None:

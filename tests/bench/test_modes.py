@@ -53,3 +53,12 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(asked: list[str], messag
 def test_a_grid_of_nothing_is_refused(ks: list[int], ns: list[int]) -> None:
     with pytest.raises(InvalidRequest, match="at least one k and one n"):
         choose(["hf-lookup-best"], ks, ns)
+
+
+def test_ours_runs_with_any_proposer_after_the_named_modes() -> None:
+    chosen = choose(["ours:suffix", "plain", "ours:auto+model", "ours:suffix"], [10], [2]).modes
+    assert [(mode.name, mode.proposer) for mode in chosen] == [
+        ("plain", "none"),
+        ("ours:suffix", "suffix"),
+        ("ours:auto+model", "auto+model"),
+    ]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from apply_server import models
 from apply_server.config import EngineConfig
+from apply_server.decode.loop import decode, prefill
 from apply_server.decode.sampling import Sampling
 from apply_server.engine import build
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.models import Report
 from apply_server.target.transformers_model import TransformersTarget
 from apply_server.tokens import HuggingFaceTokenizer, WordTokenizer
-from tests.engine.support import CHATML, byte_backend
+from tests.engine.support import CHATML, byte_backend, request, save_model
 
 
 def model_folder(folder: Path, *left_out: str) -> Path:
@@ -125,3 +128,68 @@ def test_a_scripted_target_takes_no_setting_that_it_would_drop() -> None:
     for sampling in (Sampling(temperature=0.5), Sampling(repetition_penalty=1.1)):
         with pytest.raises(InvalidRequest, match="no temperature and no penalty"):
             build.check_scripted(EngineConfig("m", sampling=sampling))
+
+
+def drafting(folder: Path, draft: Path, **settings: object) -> EngineConfig:
+    return EngineConfig(
+        str(folder), "cpu", "float32", cost="rho=15", draft_model=str(draft), **settings
+    )  # type: ignore[arg-type]
+
+
+def test_a_draft_model_with_another_tokenizer_is_refused_with_the_first_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TransformersTarget, "load", lambda *_: pytest.fail("loaded"))
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        model_folder(tmp_path / name)
+    rules = json.loads((tmp_path / "other" / "tokenizer.json").read_text("utf-8"))
+    vocabulary = rules["model"]["vocab"]
+    vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
+    (tmp_path / "other" / "tokenizer.json").write_text(json.dumps(rules), "utf-8")
+    a, b = (byte_backend().token_to_id(token) for token in "ab")
+    with pytest.raises(ModelUnavailable, match=f"tokenizers differ .'a' is {a} for .* and {b} for"):
+        build.load_model(drafting(tmp_path / "one", tmp_path / "other"), Report())
+
+
+def test_a_draft_model_drafts_where_it_is_named(tmp_path: Path) -> None:
+    folder, smaller = (save_model(tmp_path / name) for name in ("model", "smaller"))
+    asked = request("def f():\n    return 1\n", "rename f to g")
+    outputs, sources = [], []
+    config = drafting(folder, smaller, max_new=60)
+    model = build.load_model(config, Report())
+    for proposer in ("none", "auto", "model:sample"):
+        engine = build.model_engine(model, replace(config, proposer=proposer))
+        prompt = engine.prompt(asked)
+        with engine.session(prompt, engine.answer(prompt), Event()) as session:
+            for _ in (*prefill(session, model.target), *decode(session, model.target)):
+                pass
+        outputs.append(session.output)
+        sources.append(set(session.counters.accepted_by))
+    assert outputs == outputs[:1] * 3
+    assert sources[0] == set()
+    assert "model" in sources[1] & sources[2]
+
+
+@pytest.mark.parametrize(
+    ("proposer", "draft_model", "reason"),
+    [
+        ("auto+model", "", "needs a draft model"),
+        ("model", "", "needs a draft model"),
+        ("auto+model+model:sample", "m", "no proposer"),
+        ("auto+suffix", "m", "no proposer"),
+        ("auto+", "m", "no proposer"),
+    ],
+)
+def test_a_proposer_that_lacks_its_model_or_makes_no_sense_is_refused(
+    proposer: str, draft_model: str, reason: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=reason):
+        build.check_names(EngineConfig("m", proposer=proposer, draft_model=draft_model))
+
+
+def test_naming_a_draft_model_uses_it_but_not_in_plain_decoding() -> None:
+    assert EngineConfig("m", draft_model="d").drafting == "auto+model"
+    assert EngineConfig("m", draft_model="d", proposer="none").drafting == "none"
+    assert EngineConfig("m", draft_model="d", proposer="model:sample").drafting == "model:sample"
+    assert EngineConfig("m").drafting == "auto"

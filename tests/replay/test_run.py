@@ -17,7 +17,7 @@ from apply_server.replay.report import as_json, summarise
 from apply_server.replay.run import Baseline, Result, replay, request_of
 from apply_server.request import EditRequest
 
-OURS = Report(100, 40, 4, 60, 36, 1.5, 2.0, 0.25, 8.0)
+OURS = Report(100, 40, 4, 60, 36, 1.5, 2.0, 0.25, 8.0, {"copy": 60}, {"copy": 36})
 PLAIN = Report(100, 40, 40, 0, 0, 1.5, 8.0, 0.0, 40.0)
 
 
@@ -65,6 +65,8 @@ def test_a_row_has_every_field_of_a_report() -> None:
         "decode_s": 2.0,
         "propose_s": 0.25,
         "modelled_cost": 8.0,
+        "drafted_by": {"copy": 60},
+        "accepted_by": {"copy": 36},
         "tokens_per_pass": 10.0,
         "acceptance_rate": 0.6,
         "drafted_per_output": 1.5,
@@ -150,14 +152,14 @@ def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
         "a",
         True,
         1.0,
-        Report(10, 90, 1, 89, 89, 1.0, 1.0, 0.0, 10.0),
+        Report(10, 90, 1, 89, 89, 1.0, 1.0, 0.0, 10.0, {"copy": 89}, {"copy": 89}),
         baseline=Baseline(90, 9.0, 9.0, True),
     )
     slow = Result(
         "b",
         False,
         0.5,
-        Report(10, 10, 9, 11, 1, 1.0, 3.0, 0.0, 30.0),
+        Report(10, 10, 9, 11, 1, 1.0, 3.0, 0.0, 30.0, {"copy": 1, "merge": 10}, {"merge": 1}),
         baseline=Baseline(10, 3.0, 1.0, False),
     )
     refused = Result("c", False, 0.0, error="TruncatedOutput")
@@ -179,6 +181,8 @@ def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
         "decode_s": 4.0,
         "propose_s": 0.0,
         "modelled_cost": 40.0,
+        "drafted_by": {"copy": 90, "merge": 10},
+        "accepted_by": {"copy": 89, "merge": 1},
         "tokens_per_pass": 10.0,
         "acceptance_rate": 0.9,
         "drafted_per_output": 1.0,

@@ -39,7 +39,9 @@ def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch
     target.network(before, range(len(before)), [block(cache, given, prompt=True)], 1)
     cache.keep(range(len(before)))
     positions = [len(before) + depth for depth in depths(draft)]
-    return target.network([pending, *draft.tokens], positions, [block(cache, draft)], 0)
+    rows, hidden = target.network([pending, *draft.tokens], positions, [block(cache, draft)], 0)
+    torch.testing.assert_close(target.network.project(hidden), rows)
+    return rows
 
 
 def block(cache: KVCache, draft: Draft, *, prompt: bool = False) -> Block:

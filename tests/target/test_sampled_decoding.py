@@ -141,18 +141,26 @@ class Drawing:
         self.drawn = 0
 
     def propose(self, context: Sequence[int], limit: int) -> Draft:
-        tokens = [self._draw() for _ in range(2)][: max(limit, 0)]
+        count = min(limit, 2)
         if not self.siblings:
-            return Draft.chain(tokens, q=[self.q] * len(tokens))
-        distinct = tuple(dict.fromkeys(tokens))
-        return Draft(distinct, (-1,) * len(distinct), q=(self.q,) * len(distinct))
+            return Draft.chain([self._draw(self.q) for _ in range(count)], q=[self.q] * count)
+        tokens: list[int] = []
+        drawn_from: list[torch.Tensor] = []
+        left = self.q
+        for _ in range(count):
+            drawn_from.append(left)
+            tokens.append(self._draw(left))
+            left = left.clone()
+            left[tokens[-1]] = 0.0
+            left = left / left.sum()
+        return Draft(tuple(tokens), (-1,) * count, q=tuple(drawn_from))
 
     def observe(self, step: Step) -> None:
         pass
 
-    def _draw(self) -> int:
+    def _draw(self, q: torch.Tensor) -> int:
         self.drawn += 1
-        return int(draw(self.q[None], [noise_key(self.seed, self.drawn, Purpose.DRAFT)]))
+        return int(draw(q[None], [noise_key(self.seed, self.drawn, Purpose.DRAFT)]))
 
 
 def exact_pairs(target: TransformersTarget, policy: Sampling) -> dict[tuple[int, int], float]:
