@@ -51,6 +51,7 @@ def build_parser(run: Mapping[str, Command]) -> argparse.ArgumentParser:
     _bench_parser(commands, run)
     _serve_parser(commands, run)
     _models_parser(commands, run)
+    _heads_parser(commands, run)
     return parser
 
 
@@ -210,6 +211,31 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers, as 10,32") from None
 
 
+def _heads_parser(commands: Commands, run: Mapping[str, Command]) -> None:
+    group = _command(
+        commands, "heads", "Train and list draft heads, which guess novel text from hidden states."
+    )
+    actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
+    _command(actions, "list", "The draft heads beside known models.").set_defaults(
+        run=run["heads list"]
+    )
+    action = _command(
+        actions,
+        "train",
+        "Train draft heads on the model's own answers to edits and leave them beside the model. "
+        "PATH is as for replay. Ctrl-C stops; the same command goes on from there.",
+    )
+    action.add_argument("paths", nargs="+", metavar="PATH")
+    action.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
+    action.add_argument("--limit", type=int, metavar="N", help="at most N cases, the first ones")
+    for name, default, text in (("count", 3, "heads"), ("steps", 1000, "steps of training")):
+        action.add_argument(
+            f"--{name}", type=int, default=default, metavar="N", help=f"{text} (default: {default})"
+        )
+    _model_arguments(action.add_argument_group("engine"))
+    action.set_defaults(run=run["heads train"])
+
+
 def _models_parser(commands: Commands, run: Mapping[str, Command]) -> None:
     group = _command(commands, "models", "List, fetch and find models.")
     actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -261,7 +287,13 @@ def _drafting_arguments(group: argparse._ArgumentGroup) -> None:
         "--proposer",
         default="auto",
         help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to "
-        "compare); and for novel text +model or +model:sample (auto+model)",
+        "compare); and for novel text +model, +model:sample or +heads (auto+heads)",
+    )
+    group.add_argument(
+        "--heads",
+        default="",
+        metavar="FILE",
+        help="draft heads, also Medusa's (default: those that `heads train` left beside the model)",
     )
     group.add_argument(
         "--draft-model",

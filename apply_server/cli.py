@@ -209,6 +209,7 @@ def _bench(options: argparse.Namespace) -> int:
             options.profile,
             proposer=options.proposer,
             draft_model=options.draft_model,
+            heads=options.heads,
             sampling=_sampling(options),
         )
         bench = prepare(config, choice.modes, selection, terminal.model_report(bars))
@@ -260,6 +261,38 @@ def _serve(options: argparse.Namespace) -> int:
     return serve(Settings(options.model, target=target), answers, address, options.log_level)
 
 
+def _heads_train(options: argparse.Namespace) -> int:
+    from apply_server.heads.run import Plan, Trained, train_heads
+
+    cases = load_cases([Path(path) for path in options.paths], options.only)[: options.limit]
+    config = EngineConfig(options.model, options.device, options.dtype, options.profile)
+    plan = Plan(options.count, options.steps)
+    with terminal.progress() as bars:
+        task = bars.add_task("Loading", detail="")
+        for event in train_heads(cases, config, plan, terminal.model_report(bars)):
+            if isinstance(event, Trained):
+                shares = ", ".join(f"{share:.0%}" for share in event.accuracies)
+                print(f"{event.path}: right in novel places of held-out answers: {shares};")
+                print(f"a chain of them makes {event.tokens_per_pass:.2f} tokens a pass there.")
+            else:
+                bars.update(
+                    task,
+                    description=event.name,
+                    completed=event.done,
+                    total=event.total,
+                    detail=event.detail,
+                )
+    return 0
+
+
+def _heads_list(options: argparse.Namespace) -> int:
+    from apply_server.heads.run import known_heads
+
+    for name, facts in known_heads():
+        print(f"{name:32} {facts}")
+    return 0
+
+
 def _models_list(options: argparse.Namespace) -> int:
     for status in models.model_store().statuses():
         entry = status.entry
@@ -288,6 +321,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         profile=options.profile,
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
         draft_model=getattr(options, "draft_model", ""),
+        heads=getattr(options, "heads", ""),
         cost=getattr(options, "cost", ""),
         sampling=_sampling(options),
         max_new=options.max_new,
@@ -339,6 +373,8 @@ _COMMANDS = {
     "replay": _replay,
     "bench": _bench,
     "serve": _serve,
+    "heads list": _heads_list,
+    "heads train": _heads_train,
     "models list": _models_list,
     "models pull": _models_pull,
     "models path": _models_path,

@@ -27,13 +27,13 @@ class EngineConfig:
     """How edits are computed.
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
-    `proposer` names the drafting ("none" = plain decoding) and `draft_model` the smaller model that
-    drafts novel text ("" = none); `cost` is what passes cost: "rho=15",
-    or "" for what they cost here; `sampling` says how tokens are chosen; `max_new` caps the answer
-    in tokens (None = derived from the file) and `max_file` the file; `verify` says when the model
-    is asked at all; `allowed_guards` names the guards whose objections are overridden;
-    `max_removal` is the share of a file's characters that may go unasked. Raises InvalidRequest
-    for values that can't work.
+    `proposer` names the drafting ("none" = plain decoding), `draft_model` the smaller model that
+    drafts novel text ("" = none) and `heads` a file of draft heads ("" = those beside the model);
+    `cost` is what passes cost: "rho=15", or "" for what they cost here; `sampling` says how tokens
+    are chosen; `max_new` caps the answer in tokens (None = derived from the file) and `max_file`
+    the file; `verify` says when the model is asked at all; `allowed_guards` names the guards whose
+    objections are overridden; `max_removal` is the share of a file's characters that may go
+    unasked. Raises InvalidRequest for values that can't work.
     """
 
     model: str
@@ -42,6 +42,7 @@ class EngineConfig:
     profile: str = ""
     proposer: str = "auto"
     draft_model: str = ""
+    heads: str = ""
     cost: str = ""
     sampling: Sampling = GREEDY
     max_new: int | None = None

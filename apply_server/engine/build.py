@@ -23,7 +23,15 @@ from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
-from apply_server.propose.build import NOVEL, ProposerFactory, model_factory, parse_proposer
+from apply_server.propose.build import (
+    NOVEL,
+    ProposerFactory,
+    heads_factory,
+    model_factory,
+    parse_proposer,
+)
+from apply_server.propose.head_file import load_heads
+from apply_server.propose.heads import DraftHeads
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
 from apply_server.target.support import DTYPES, resolve_device
@@ -35,6 +43,8 @@ SlotT = TypeVar("SlotT")
 
 # For scripted runs: a processor on which prefill runs fifteen times as fast as decoding.
 DEFAULT_COST = CostTable.synthetic(15.0)
+# Beside the model's weights, in a folder of its own, as all weights of a folder are the model's.
+HEADS_FILE = Path("draft-heads", "heads.safetensors")
 _SCRIPTED_PROFILE = "chat"
 _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
 
@@ -81,6 +91,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
         cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
         target.dtype,
         _load_drafter(draft_folder, config),
+        _load_heads(files.folder, target, config),
     )
 
 
@@ -92,12 +103,30 @@ def model_engine(model: Model[SlotT], config: EngineConfig) -> LocalEngine[SlotT
 
 def _novel(model: Model[SlotT], config: EngineConfig) -> dict[str, ProposerFactory]:
     """What the model brings to draft novel text with, by its name in a proposer's specification."""
-    if model.drafter is None:
-        return {}
-    return {
-        "model": model_factory(model.drafter, replace(config.sampling, temperature=0.0)),
-        "model:sample": model_factory(model.drafter, config.sampling),
-    }
+    found: dict[str, ProposerFactory] = {}
+    if model.drafter is not None:
+        greedy = replace(config.sampling, temperature=0.0)
+        found["model"] = model_factory(model.drafter, greedy)
+        found["model:sample"] = model_factory(model.drafter, config.sampling)
+    if model.heads is not None:
+        found["heads"] = heads_factory(model.heads)
+    return found
+
+
+def _load_heads(
+    folder: Path, target: TransformersTarget, config: EngineConfig
+) -> DraftHeads | None:
+    """The named file's heads, or those beside the model.
+
+    Where nobody asked for them they may be missing or outdated: None. Else raises ModelUnavailable.
+    """
+    path = Path(config.heads) if config.heads else folder / HEADS_FILE
+    try:
+        return load_heads(path, models.fingerprint(folder), target.network.project)
+    except ModelUnavailable:
+        if config.heads or "heads" in config.proposer:
+            raise
+        return None
 
 
 def _load_drafter(folder: Path | None, config: EngineConfig) -> TransformersTarget | None:

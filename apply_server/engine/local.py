@@ -26,6 +26,7 @@ from apply_server.errors import ApplyError, DocumentTooLong, TruncatedOutput
 from apply_server.prompt import Answer, Prompt, Task, build_prompt
 from apply_server.propose.build import DraftSources
 from apply_server.propose.draft_model import DraftingModel
+from apply_server.propose.heads import DraftHeads
 from apply_server.request import EditRequest
 from apply_server.tokens import Tokenizer
 from apply_server.view import ModelView
@@ -39,7 +40,7 @@ class Model(Generic[SlotT]):
 
     `context` is the most tokens that prompt and answer may have, `cost` what passes cost here,
     `dtype` the number type that the target computes in, for reports; `drafter` is a smaller model
-    of the same language, where there is one.
+    of the same language and `heads` guess from the target's hidden states, where they are.
     """
 
     target: TargetModel[SlotT]
@@ -51,6 +52,7 @@ class Model(Generic[SlotT]):
     cost: CostTable
     dtype: str = ""
     drafter: DraftingModel[Any] | None = None
+    heads: DraftHeads | None = None
 
 
 @dataclass(frozen=True, slots=True)

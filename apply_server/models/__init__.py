@@ -11,6 +11,7 @@ from pathlib import Path
 from apply_server.models.cache import ModelCache, cache_root
 from apply_server.models.conversion import convert_in_child
 from apply_server.models.fetch import Fetcher
+from apply_server.models.fingerprint import fingerprint
 from apply_server.models.hub import HuggingFaceHub
 from apply_server.models.packages import PipDownloads
 from apply_server.models.progress import Progress, Report, Stage
@@ -28,6 +29,7 @@ __all__ = [
     "Progress",
     "Report",
     "Stage",
+    "fingerprint",
     "model_store",
     "resolve",
     "tokenizer_path",

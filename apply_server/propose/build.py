@@ -18,6 +18,7 @@ from apply_server.propose.combine import TreeProposer
 from apply_server.propose.continuation import Source
 from apply_server.propose.copy import Pointer
 from apply_server.propose.draft_model import DraftingModel, DraftModel
+from apply_server.propose.heads import DraftHeads, HeadsProposer
 from apply_server.propose.lookup import PromptLookup
 from apply_server.propose.novel import NovelText
 from apply_server.propose.priors import PRIORS
@@ -62,11 +63,14 @@ SlotT = TypeVar("SlotT")
 _LOOKUP = re.compile(r"hf-lookup(?::k=([1-9]\d*),n=([1-9]\d*))?")
 
 
-NOVEL = ("model", "model:sample")
+NOVEL = ("model", "model:sample", "heads")
 """What may draft novel text, if it is there."""
 
 LONGEST_NOVEL = 8
 """A draft model is right a few times in a row, and each of its tokens is a pass of its own."""
+
+LONGEST_TREE = 32
+"""The most guesses of draft heads; what a pass costs mostly says fewer."""
 
 
 def parse_proposer(
@@ -101,6 +105,11 @@ def model_factory(model: DraftingModel[SlotT], sampling: Sampling) -> ProposerFa
         shortest=1,
         longest=min(LONGEST_NOVEL, _longest(cost)),
     )
+
+
+def heads_factory(heads: DraftHeads) -> ProposerFactory:
+    """Drafts novel text by heads on the target's hidden state."""
+    return lambda sources, cost: HeadsProposer(heads, cost, min(LONGEST_TREE, _longest(cost)))
 
 
 def _kind(name: str) -> str:

@@ -1,0 +1,141 @@
+"""From cases to draft heads beside the model: decode, train, measure, save.
+
+Must not know how progress is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apply_server import models
+from apply_server.config import EngineConfig
+from apply_server.engine.build import HEADS_FILE, load_model, model_engine
+from apply_server.errors import InvalidRequest, ModelUnavailable
+from apply_server.heads import examples
+from apply_server.heads.train import Progress, accuracies, pairs_of, split, train, vocabulary_of
+from apply_server.propose.head_file import FINGERPRINT, head_facts, save_heads
+from apply_server.replay.cases import Case
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LEAST_ANSWERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many heads, and for how many steps they are trained. Raises InvalidRequest below one."""
+
+    heads: int = 3
+    steps: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.heads < 1 or self.steps < 1:
+            raise InvalidRequest("At least one head and one step are needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a run is doing: `done` of `total`, and a few words on it."""
+
+    name: str
+    done: int
+    total: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """`accuracies[k]`: in what share of the novel places of held-out answers the first k + 1 heads
+    were all right. `tokens_per_pass` is what chains of them bring there.
+    """
+
+    path: Path
+    answers: int
+    accuracies: tuple[float, ...]
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """One, and the expected number of heads that are right in a row."""
+        return 1.0 + sum(self.accuracies)
+
+
+def train_heads(
+    cases: Sequence[Case], config: EngineConfig, plan: Plan, report: models.Report
+) -> Iterator[Stage | Trained]:
+    """Stages, and in the end what came of it. Interrupted, the next run goes on from there.
+
+    Raises InvalidRequest where fewer than LEAST_ANSWERS cases can be decoded.
+    """
+    folder = models.resolve(config.model, report).folder
+    path = folder / HEADS_FILE
+    work = path.parent / "training"
+    engine = model_engine(load_model(config, report), replace(config, proposer="auto"))
+    for done, case in enumerate(examples.collect(cases, engine, work / "answers"), start=1):
+        yield Stage("Decoding edits", done, len(cases), case)
+    answers = examples.load(work / "answers")
+    if len(answers) < LEAST_ANSWERS:
+        raise InvalidRequest(f"{len(answers)} answers are too few to train on and to measure.")
+    yield from _train(answers, folder, plan, work / f"{plan.heads}-heads.pt")
+
+
+def known_heads() -> Iterator[tuple[str, str]]:
+    """Each model that is here and has draft heads, with what is known of them."""
+    for entry in models.REGISTRY:
+        try:
+            folder = models.model_store().path(entry.name)
+            facts = head_facts(folder / HEADS_FILE)
+        except ModelUnavailable:
+            continue
+        stale = "" if facts[FINGERPRINT] == models.fingerprint(folder) else "of other weights, "
+        right = ", ".join(f"{float(share):.0%}" for share in facts["right"].split())
+        yield (
+            entry.name,
+            f"{stale}{facts['answers']} answers, {facts['steps']} steps, right: {right}",
+        )
+
+
+def _train(
+    answers: Sequence[examples.Examples], folder: Path, plan: Plan, checkpoint: Path
+) -> Iterator[Stage | Trained]:
+    matrix = output_matrix(folder)
+    vocabulary = vocabulary_of(answers, len(matrix))
+    matrix = matrix[vocabulary].float()
+    training, held_out = split(answers)
+    pairs = pairs_of(training, plan.heads, vocabulary)
+    measured = pairs_of(held_out or training, plan.heads, vocabulary)
+    shares: list[float] = []
+    for progress in train(pairs, matrix, plan.heads, plan.steps, checkpoint):
+        shares = accuracies(measured, matrix, progress.weights, progress.biases)
+        _save(folder, progress, shares, len(answers))
+        detail = f"loss {progress.loss:.2f}, right {' '.join(f'{s:.0%}' for s in shares)}"
+        yield Stage("Training", progress.done, progress.total, detail)
+    found = shares or [float(s) for s in head_facts(folder / HEADS_FILE)["right"].split()]
+    yield Trained(folder / HEADS_FILE, len(answers), tuple(found))
+
+
+def _save(folder: Path, progress: Progress, shares: Sequence[float], answers: int) -> None:
+    facts = {
+        "steps": str(progress.done),
+        "answers": str(answers),
+        "right": " ".join(f"{share:.4f}" for share in shares),
+    }
+    tensors = (progress.weights, progress.biases)
+    save_heads(folder / HEADS_FILE, *tensors, facts, models.fingerprint(folder))
+
+
+def output_matrix(folder: Path) -> Tensor:
+    """The model's output matrix [vocabulary, hidden], its embeddings where the two are tied."""
+    from safetensors import safe_open
+
+    for name in ("lm_head.weight", "model.embed_tokens.weight"):
+        for path in sorted(folder.glob("*.safetensors")):
+            file: Any
+            with safe_open(path, "pt") as file:
+                if name in file.keys():  # noqa: SIM118 (not a dict)
+                    matrix: Tensor = file.get_tensor(name)
+                    return matrix
+    raise InvalidRequest(f"The model in {folder} has no output matrix that heads could share.")

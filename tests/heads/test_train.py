@@ -1,0 +1,95 @@
+"""Training: what heads are to guess, that they learn it, and that a run can be resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from apply_server.heads.examples import Examples
+from apply_server.heads.train import (
+    CHECKPOINT_STEPS,
+    COPIED_WEIGHT,
+    Progress,
+    accuracies,
+    pairs_of,
+    split,
+    train,
+    vocabulary_of,
+)
+
+HIDDEN = 8
+
+
+def answer(tokens: list[int], novel: list[bool] | None = None) -> Examples:
+    """Each state tells its token: a row of the matrix below."""
+    marks = torch.tensor(novel or [True] * len(tokens))
+    return Examples(MATRIX[tokens], torch.tensor(tokens), marks)
+
+
+MATRIX = torch.eye(HIDDEN) * 4
+EVERY = torch.arange(HIDDEN)
+
+
+def test_head_k_guesses_the_token_k_places_after_the_chosen_one() -> None:
+    pairs = pairs_of([answer([3, 1, 4, 5], [True, False, True, False])], 2, EVERY)
+    assert pairs.goals.tolist() == [[1, 4], [4, 5], [5, -1], [-1, -1]]
+    expected = torch.tensor([1.0, COPIED_WEIGHT, 1.0, COPIED_WEIGHT])
+    torch.testing.assert_close(pairs.weights, expected)
+
+
+def test_goals_are_places_in_the_vocabulary_and_none_crosses_into_the_next_answer() -> None:
+    vocabulary = torch.tensor([2, 5, 7])
+    pairs = pairs_of([answer([2, 5, 3]), answer([7, 2])], 1, vocabulary)
+    assert pairs.goals.flatten().tolist() == [1, -1, -1, 0, -1]
+
+
+def test_the_vocabulary_has_every_token_of_the_answers() -> None:
+    kept = vocabulary_of([answer([7, 3]), answer([3])], 100_000)
+    assert {3, 7} <= set(kept.tolist())
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    assert len(kept) < 10_000
+
+
+def test_every_fifth_answer_is_held_out() -> None:
+    answers = [answer([n % HIDDEN]) for n in range(12)]
+    training, held_out = split(answers)
+    assert [training.index(one) for one in held_out if one in training] == []
+    assert (len(training), len(held_out)) == (10, 2)
+
+
+def cycle(steps: int, checkpoint: Path) -> list[Progress]:
+    """Heads for the rule 0, 1, 2, …, 7, 0, …: guessable from each state."""
+    pairs = pairs_of([answer(list(range(8)) * 4)], 2, EVERY)
+    return list(train(pairs, MATRIX, 2, steps, checkpoint))
+
+
+def test_heads_learn_what_can_be_learnt(tmp_path: Path) -> None:
+    pairs = pairs_of([answer(list(range(8)) * 4)], 2, EVERY)
+    zeros = (torch.zeros(2, HIDDEN, HIDDEN), torch.zeros(2, HIDDEN))
+    assert accuracies(pairs, MATRIX, *zeros) == [0.0, 0.0]
+    reports = cycle(300, tmp_path / "state.pt")
+    assert reports[-1].loss < reports[0].loss
+    first, both = accuracies(pairs, MATRIX, reports[-1].weights, reports[-1].biases)
+    # The last state has no token after it, the last two have no second one.
+    assert first == pytest.approx(31 / 32)
+    assert both == pytest.approx(30 / 32)
+
+
+def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = cycle(2 * CHECKPOINT_STEPS, tmp_path / "whole.pt")
+    cycle(CHECKPOINT_STEPS, tmp_path / "parts.pt")
+    rest = cycle(2 * CHECKPOINT_STEPS, tmp_path / "parts.pt")
+    assert [report.done for report in rest] == [2 * CHECKPOINT_STEPS]
+    torch.testing.assert_close(rest[-1].weights, whole[-1].weights)
+    assert cycle(2 * CHECKPOINT_STEPS, tmp_path / "parts.pt") == []
+
+
+def test_only_novel_places_count() -> None:
+    pairs = pairs_of([answer([1, 1, 2], [True, False, True])], 1, EVERY)
+    zeros = (torch.zeros(1, HIDDEN, HIDDEN), torch.zeros(1, HIDDEN))
+    # Heads of zeros say the chosen token again: right after the first 1, and nothing after the 2.
+    assert accuracies(pairs, MATRIX, *zeros) == [0.5]
+    copied = pairs_of([answer([1, 1], [False, False])], 1, EVERY)
+    assert accuracies(copied, MATRIX, *zeros) == [0.0]
