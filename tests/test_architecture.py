@@ -83,6 +83,7 @@ HEAVY = {
         "apply_server.bench.peers",
         "apply_server.engine.cost",
         "apply_server.heads.examples",
+        "apply_server.heads.run",
         "apply_server.heads.train",
         "apply_server.models.convert",
         "apply_server.propose.head_file",

@@ -121,7 +121,7 @@ def _save(folder: Path, progress: Progress, shares: Sequence[float], answers: in
     facts = {
         "steps": str(progress.done),
         "answers": str(answers),
-        "right": " ".join(f"{share:.4f}" for share in shares),
+        "right": " ".join(map(str, shares)),
     }
     tensors = (progress.weights, progress.biases)
     save_heads(folder / HEADS_FILE, *tensors, facts, models.fingerprint(folder))

@@ -17,8 +17,8 @@ from apply_server.replay.report import as_json, summarise
 from apply_server.replay.run import Baseline, Result, replay, request_of
 from apply_server.request import EditRequest
 
-OURS = Report(100, 40, 4, 60, 36, 1.5, 2.0, 0.25, 8.0, {"copy": 60}, {"copy": 36})
-PLAIN = Report(100, 40, 40, 0, 0, 1.5, 8.0, 0.0, 40.0)
+OURS = Report(100, 40, 4, 60, 36, 0, 1.5, 2.0, 0.25, 8.0, {"copy": 60}, {"copy": 36})
+PLAIN = Report(100, 40, 40, 0, 0, 0, 1.5, 8.0, 0.0, 40.0)
 
 
 @dataclass
@@ -61,6 +61,7 @@ def test_a_row_has_every_field_of_a_report() -> None:
         "target_passes": 4,
         "drafted_tokens": 60,
         "accepted_tokens": 36,
+        "arbitrations": 0,
         "prefill_s": 1.5,
         "decode_s": 2.0,
         "propose_s": 0.25,
@@ -152,14 +153,14 @@ def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
         "a",
         True,
         1.0,
-        Report(10, 90, 1, 89, 89, 1.0, 1.0, 0.0, 10.0, {"copy": 89}, {"copy": 89}),
+        Report(10, 90, 1, 89, 89, 2, 1.0, 1.0, 0.0, 10.0, {"copy": 89}, {"copy": 89}),
         baseline=Baseline(90, 9.0, 9.0, True),
     )
     slow = Result(
         "b",
         False,
         0.5,
-        Report(10, 10, 9, 11, 1, 1.0, 3.0, 0.0, 30.0, {"copy": 1, "merge": 10}, {"merge": 1}),
+        Report(10, 10, 9, 11, 1, 1, 1.0, 3.0, 0.0, 30.0, {"copy": 1, "merge": 10}, {"merge": 1}),
         baseline=Baseline(10, 3.0, 1.0, False),
     )
     refused = Result("c", False, 0.0, error="TruncatedOutput")
@@ -177,6 +178,7 @@ def test_a_summary_is_of_the_sums_and_counts_wrong_apart_from_refused() -> None:
         "target_passes": 10,
         "drafted_tokens": 100,
         "accepted_tokens": 90,
+        "arbitrations": 3,
         "prefill_s": 2.0,
         "decode_s": 4.0,
         "propose_s": 0.0,
