@@ -47,7 +47,7 @@ def choose(logits: Tensor, asked: Sequence[Asked], hidden: Tensor | None = None)
     chosen = iter(torch.cat([_choices(part, each) for part, each in parts]).tolist())
     features = [None] * len(rows) if hidden is None else hidden.split(rows)
     return [
-        Verdict(tuple(islice(chosen, count)), states)
+        Verdict(tuple(islice(chosen, count)), features=states)
         for count, states in zip(rows, features, strict=True)
     ]
 
