@@ -32,7 +32,7 @@ class Flipping:
 
     def __call__(
         self, tokens: Sequence[int], positions: Sequence[int], blocks: Sequence[Block], logits: int
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         self.fed.append(len(tokens))
         result = torch.zeros(len(tokens), VOCABULARY)
         for block in blocks:
@@ -43,7 +43,10 @@ class Flipping:
             result[row, right] = 1.0
             if token in TIES:
                 result[row, wrong] = 1.0 + (1e-4 if len(tokens) > 1 else -1e-4)
-        return result[-logits:]
+        return result[-logits:], result[-logits:]
+
+    def project(self, hidden: torch.Tensor) -> torch.Tensor:
+        return hidden
 
 
 def target() -> tuple[TransformersTarget, Flipping]:
