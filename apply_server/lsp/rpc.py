@@ -97,7 +97,14 @@ class RpcProtocol(LanguageServerProtocol):
                 logger.debug("%s: %r", method, error)
                 self._refuse_request(request, protocol.INVALID_PARAMS, f"Bad params for {method}.")
             else:
-                self.handle_message(known)
+                self._dispatch(known, method, request)
+
+    def _dispatch(self, known: Any, method: str, request: int | str | None) -> None:
+        """LSP's notifications have no answer, so one that asks for it is told so."""
+        if request is not None and not hasattr(known, "id"):
+            self._refuse(request, INVALID_REQUEST, f"{method} is a notification: it has no id.")
+        else:
+            self.handle_message(known)
 
     def _out_of_order(self, method: str) -> tuple[int, str] | None:
         if method == types.EXIT:

@@ -148,3 +148,17 @@ def test_headers_of_any_case_and_number(listening: Listening) -> None:
 def handshake(client: Client) -> Any:
     params = {"processId": None, "rootUri": None, "capabilities": {}}
     return client.call("initialize", params)["result"]
+
+
+def test_a_notification_that_asks_for_an_answer_gets_one(listening: Listening) -> None:
+    client = listening.connect()
+    client.initialize({})
+    document = {"uri": URI, "languageId": "python", "version": 1, "text": TEXT}
+    for method, params in (
+        ("textDocument/didOpen", {"textDocument": document}),
+        ("$/cancelRequest", {"id": 1}),
+        ("initialized", {}),
+    ):
+        error = client.call(method, params)["error"]
+        assert error["code"] == -32600
+        assert "is a notification" in error["message"]
