@@ -28,7 +28,7 @@ export default ts.config(
             'setInterval',
             'clearInterval',
           ],
-          ...['Element', 'navigator', 'URLSearchParams'],
+          ...['Element', 'document', 'navigator', 'URLSearchParams'],
         ].map((name) => [name, 'readonly']),
       ),
     },

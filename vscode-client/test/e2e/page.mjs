@@ -27,7 +27,8 @@ export async function runPageTests() {
         await test();
       } catch (error) {
         failed += 1;
-        verdict = `not ok: ${error.stack}`;
+        const focus = await page.evaluate(() => document.activeElement?.className);
+        verdict = `not ok, focus on ${focus}: ${error.stack}`;
         await page.screenshot({ path: `artefacts/failed-${name.replaceAll(/\W+/g, '-')}.png` });
       }
       console.log(`${name} (${Date.now() - started} ms): ${verdict}`);
