@@ -336,7 +336,7 @@ def _model_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--device", default="auto", help="cpu, cuda, mps (default: the best one)")
     group.add_argument(
-        "--dtype", default="auto", help="float32, bfloat16, float16 (default: by processor)"
+        "--dtype", default="auto", help="int8, float32, bfloat16, float16 (default: by processor)"
     )
     group.add_argument("--profile", default="", help="prompt profile: chat or fastapply")
 
