@@ -102,7 +102,7 @@ def train(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
         done += 1
         if done % CHECKPOINT_STEPS == 0 or done == steps:
             _save(checkpoint, done, weights, biases, optimiser)
