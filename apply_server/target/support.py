@@ -101,7 +101,7 @@ def _checked(device: str) -> str:
 
 
 def resolve_dtype(dtype: str, device: str, *, lean: bool) -> str:
-    """ "auto" → the fastest type here that keeps the model's answers.
+    """ "auto" → int8 where model and processor allow it, else a float.
 
     `lean`: whether the model can be run by the pass that has int8. Raises ModelUnavailable.
     """
