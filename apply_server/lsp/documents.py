@@ -58,9 +58,10 @@ class Documents:
     encoding: PositionEncoding = "utf-16"
     _open: dict[DocumentUri, OpenDocument] = field(default_factory=dict)
 
-    def open(self, uri: DocumentUri, language: str, version: int, text: str) -> None:
+    def open(self, uri: DocumentUri, language: str, version: int, text: str) -> Snapshot:
         """The client opened it; opening again replaces it."""
-        self._open[uri] = OpenDocument(uri, language, version, Mirror(text))
+        opened = self._open[uri] = OpenDocument(uri, language, version, Mirror(text))
+        return opened.snapshot()
 
     def close(self, uri: DocumentUri) -> None:
         """From now on the disk has its text."""

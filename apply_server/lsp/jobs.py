@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from apply_server.errors import ApplyError, Busy, Cancelled
+from apply_server.lsp.documents import Snapshot
 from apply_server.lsp.protocol import Token
 from apply_server.lsp.uris import DocumentUri
 
@@ -20,13 +21,15 @@ class Job:
     """One edit. `cancel` reaches the worker, `stopped` whoever waits for the result.
 
     `request` is the id of the request that asked for it, `token` its work-done token. `committed`:
-    the result is on its way into the document, and can't be stopped any more.
+    the result is on its way into the document, and can't be stopped any more. `snapshot`: what the
+    edit is of, once that has been read.
     """
 
     uri: DocumentUri
     request: Token | None = None
     token: Token | None = None
     committed: bool = False
+    snapshot: Snapshot | None = None
     cancel: Event = field(default_factory=Event)
     stopped: asyncio.Future[None] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
@@ -36,6 +39,11 @@ class Job:
     def running(self) -> bool:
         """Whether its events are still of interest."""
         return not self.stopped.done()
+
+    def is_of(self, opened: Snapshot) -> bool:
+        """Whether a buffer, just opened, is the text that this job is about."""
+        read = self.snapshot
+        return read is None or (read.text == opened.text and read.version in (None, opened.version))
 
     def stop(self, error: ApplyError) -> bool:
         """End it with this error, unless that is too late."""
@@ -74,6 +82,14 @@ class Jobs:
     def stop_document(self, uri: DocumentUri, error: ApplyError) -> int:
         """Stop the document's job; how many there were."""
         return self._stop(lambda job: job.uri == uri, error)
+
+    def stop_others(self, opened: Snapshot, error: ApplyError) -> int:
+        """Stop the document's job unless the buffer, just opened, is what the job is about.
+
+        Clients send a document twice, or after the first request for it, where they have only
+        just connected.
+        """
+        return self._stop(lambda job: job.uri == opened.uri and not job.is_of(opened), error)
 
     def stop_request(self, request: Token) -> bool:
         """Stop the job that a request asked for; whether it has one, stopped or not."""

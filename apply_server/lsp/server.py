@@ -196,8 +196,9 @@ class ApplyProtocol(RpcProtocol):
 
     def _open(self, item: types.TextDocumentItem) -> None:
         uri = DocumentUri.parse(item.uri)
-        self.service.documents.open(uri, str(item.language_id), item.version, item.text)
-        self.service.jobs.stop_document(uri, changed(uri))
+        documents, language = self.service.documents, str(item.language_id)
+        opened = documents.open(uri, language, item.version, item.text)
+        self.service.jobs.stop_others(opened, changed(uri))
 
     def _change(
         self,

@@ -140,11 +140,7 @@ class _Run:
 
     async def _compute(self) -> Outcome:
         workers, settings = self.service.backend.workers, self.service.settings
-        snapshot = (
-            self.opened.snapshot()
-            if self.opened
-            else await workers.aside(read_closed, self.job.uri, settings.encoding)
-        )
+        snapshot = self.job.snapshot = await self._read()
         request = await workers.aside(self._request, snapshot)
         config = convert.engine_config(settings, self.params.options)
         engine = self.service.backend.engine(config, settings.target, self.reporter)
@@ -154,6 +150,15 @@ class _Run:
         if self.opened is None:
             await workers.aside(self._check_closed, snapshot)
         return outcome
+
+    async def _read(self) -> Snapshot:
+        """The buffer, else the file; a buffer that is opened meanwhile beats it."""
+        service, uri = self.service, self.job.uri
+        if self.opened is not None:
+            return self.opened.snapshot()
+        closed = await service.backend.workers.aside(read_closed, uri, service.settings.encoding)
+        self.opened = service.documents.check_version(uri, self.params.text_document.version)
+        return closed if self.opened is None else self.opened.snapshot()
 
     def _request(self, snapshot: Snapshot) -> EditRequest:
         document = snapshot.document()

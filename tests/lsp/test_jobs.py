@@ -165,6 +165,38 @@ def test_typing_ends_the_job_and_keeps_what_was_typed(client: Client) -> None:
     assert edited("# note\n" + TEXT, again["edits"]) == "# note\n" + RESULT
 
 
+def test_opening_the_same_text_again_is_no_change(client: Client) -> None:
+    key = begin(client)
+    client.open(URI, TEXT)
+    assert client.call("applyEdit/cancel")["result"] == {"cancelled": 1}, "it was still at work"
+    assert_cancelled(client.response(key))
+
+
+@pytest.mark.parametrize(("text", "version"), [("# note\n" + TEXT, 1), (TEXT, 2)])
+def test_opening_another_text_or_version_ends_the_job(
+    client: Client, text: str, version: int
+) -> None:
+    key = begin(client)
+    client.open(URI, text, version)
+    assert client.response(key)["error"]["data"]["code"] == "DocumentChanged"
+
+
+@pytest.mark.parametrize("typed", ["", "# note\n"])
+def test_a_buffer_that_is_opened_after_the_request_is_what_is_edited(
+    client: Client, tmp_path: Path, typed: str
+) -> None:
+    path = tmp_path / "late.py"
+    path.write_text(TEXT)
+    key = client.start(path.as_uri(), snippet=SNIPPET, options={"verify": "never"})
+    client.open(path.as_uri(), typed + TEXT)
+    response = client.response(key)
+    if "error" in response:  # the file had been read, and the buffer is another text
+        assert typed
+        assert response["error"]["data"]["code"] == "DocumentChanged"
+    else:
+        assert edited(typed + TEXT, response["result"]["edits"]) == typed + RESULT
+
+
 def test_a_closed_document_ends_its_job(client: Client) -> None:
     key = begin(client)
     client.notify("textDocument/didClose", {"textDocument": {"uri": URI}})

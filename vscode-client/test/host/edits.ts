@@ -53,7 +53,7 @@ export function edits(): void {
     const preview = await s.reviewed();
     assert.ok(preview.document.getText().includes('def count'));
     await s.run('applyEdit.acceptAll');
-    assert.equal((await outcome).status, 'applied');
+    s.applied(await outcome);
     assert.equal(editor.document.getText(), s.after('snippet.py'));
   });
 
@@ -143,7 +143,7 @@ export function edits(): void {
   test('without preview, the edit is applied at once', async () => {
     await s.configure('preview', 'never');
     const editor = await s.open('direct.py');
-    assert.equal((await s.apply('direct.py')).status, 'applied');
+    s.applied(await s.apply('direct.py'));
     assert.equal(editor.document.getText(), s.after('direct.py'));
     assert.deepEqual(s.previews(), []);
   });
@@ -151,7 +151,7 @@ export function edits(): void {
   test('after the delay of the setting, all is accepted', async () => {
     await s.configure('autoAcceptDelay', 50);
     const editor = await s.open('plain.py');
-    assert.equal((await s.apply('plain.py')).status, 'applied');
+    s.applied(await s.apply('plain.py'));
     assert.equal(editor.document.getText(), s.after('plain.py'));
   });
 
@@ -163,7 +163,7 @@ export function edits(): void {
   test('a CRLF file keeps its line endings', async () => {
     await s.configure('preview', 'never');
     const editor = await s.open('crlf.py');
-    assert.equal((await s.apply('crlf.py')).status, 'applied');
+    s.applied(await s.apply('crlf.py'));
     assert.equal(editor.document.eol, vscode.EndOfLine.CRLF);
     assert.equal(editor.document.getText(), s.after('crlf.py'));
     await s.run('undo');
@@ -191,7 +191,7 @@ export function edits(): void {
     });
     await s.reviewed();
     await s.run('applyEdit.acceptAll');
-    assert.equal((await outcome).status, 'applied');
+    s.applied(await outcome);
     assert.equal(document.getText(), content.replace('return 2', 'return 3'));
   });
 

@@ -38,6 +38,11 @@ export function apply(name: Name): Promise<Answer> {
   );
 }
 
+/** An edit came to its end; if it didn't, the whole answer says why. */
+export function applied(answer: Answer): void {
+  assert.equal(answer.status, 'applied', JSON.stringify(answer));
+}
+
 /** Wait for a condition, looking again often; never for a time. */
 export async function until<T>(look: () => T | undefined | false): Promise<T> {
   for (let tries = 0; tries < 800; tries += 1) {

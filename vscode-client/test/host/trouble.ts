@@ -70,7 +70,7 @@ export function trouble(): void {
     await s.open('slow2.py');
     await s.run('applyEdit.cancel');
     assert.equal((await first).status, 'cancelled');
-    assert.equal((await other).status, 'applied');
+    s.applied(await other);
   });
 
   test('two files at once are each reviewed in their own place', async () => {
@@ -83,12 +83,12 @@ export function trouble(): void {
     await s.preview((text) => text.includes('x = 30'));
     await s.reviewed();
     await s.run('applyEdit.acceptAll');
-    assert.equal((await second).status, 'applied');
+    s.applied(await second);
     assert.equal(other.document.getText(), s.after('other.py'));
     assert.equal(plain.document.getText(), s.before('plain.py'));
     await s.open('plain.py');
     await s.run('applyEdit.acceptAll');
-    assert.equal((await first).status, 'applied');
+    s.applied(await first);
     assert.equal(plain.document.getText(), s.after('plain.py'));
   });
 
@@ -123,7 +123,7 @@ export function trouble(): void {
     assert.equal(editor.document.getText(), s.before('killed.py'));
     await s.until(() => s.servers().length > started.length);
     await s.configure('preview', 'never');
-    assert.equal((await s.apply('direct.py')).status, 'applied');
+    s.applied(await s.apply('direct.py'));
   });
 
   test('another Python that has no server is told about', async () => {
@@ -138,7 +138,7 @@ export function trouble(): void {
       message: "/no/such/python can't be run as Python: no such file.",
     });
     await s.configure('preview', 'never');
-    assert.equal((await s.apply('direct.py')).status, 'applied');
+    s.applied(await s.apply('direct.py'));
   });
 
   test('a document of another kind is refused', async () => {
