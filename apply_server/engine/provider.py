@@ -43,7 +43,15 @@ class LoadedModel:
 
     def engine(self, config: EngineConfig, report: models.Report) -> Engine:
         """See Source. Only one thread may ask."""
-        key = (config.model, config.device, config.dtype, config.profile, config.cost)
+        key = (
+            config.model,
+            config.device,
+            config.dtype,
+            config.profile,
+            config.draft_model,
+            config.heads,
+            config.cost,
+        )
         if self._model is None or self._key != key:
             self._model = None  # two models at once may not fit
             self._model, self._key = build.load_model(config, report), key
@@ -74,7 +82,8 @@ class ScriptedAnswers:
         return cls(answers, pass_delay_s)
 
     def engine(self, config: EngineConfig, report: models.Report) -> Engine:
-        """See Source."""
+        """See Source. Raises InvalidRequest for settings that need a model."""
+        build.check_scripted(config)
         return _Scripted(self, config)
 
     def answer(self, request: EditRequest) -> Document:
