@@ -12,6 +12,8 @@ from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.errors import InvalidRequest
 
 DEFAULT_REMOVAL_RATIO = 0.6
+# About 4,500 tokens of the default model: the file that is being edited, or several short ones.
+DEFAULT_PREFIX_CACHE = 256
 
 
 class Verify(StrEnum):
@@ -32,8 +34,9 @@ class EngineConfig:
     `cost` is what passes cost: "rho=15", or "" for what they cost here; `sampling` says how tokens
     are chosen; `max_new` caps the answer in tokens (None = derived from the file) and `max_file`
     the file; `verify` says when the model is asked at all; `allowed_guards` names the guards whose
-    objections are overridden; `max_removal` is the share of a file's characters that may go
-    unasked. Raises InvalidRequest for values that can't work.
+    objections are overridden; `prefix_cache` is how many MiB of earlier prompts' keys and values
+    are kept for later edits of the same files; `max_removal` is the share of a file's characters
+    that may go unasked. Raises InvalidRequest for values that can't work.
     """
 
     model: str
@@ -50,10 +53,13 @@ class EngineConfig:
     allowed_guards: frozenset[str] = frozenset()
     max_file: int | None = None
     max_removal: float = DEFAULT_REMOVAL_RATIO
+    prefix_cache: int = DEFAULT_PREFIX_CACHE
 
     def __post_init__(self) -> None:
         if self.max_new is not None and self.max_new < 1:
             raise InvalidRequest(f"The output limit must be at least 1 token, not {self.max_new}.")
+        if self.prefix_cache < 0:
+            raise InvalidRequest(f"The prefix cache can't be {self.prefix_cache} MiB; 0 is none.")
 
     @property
     def drafting(self) -> str:

@@ -12,20 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apply_server.chat_template import ChatTemplate
-from apply_server.errors import InvalidRequest, Remedy
+from apply_server.errors import InvalidRequest
 from apply_server.languages import is_markdown
 from apply_server.tokens import TextStream, Tokenizer
 
 _CODE_FENCE, _PROSE_FENCE = 3, 4
+_MOST_BACKTICKS = 4
 _BACKTICKS = re.compile(r"`+")
+_TILDES = re.compile(r"~+")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a prompt says: all text, "\\n" endings, the file's text as the model is to see it.
 
-    `merged` is the file that the snippet's merge predicts, where there is a merge; `sure` tells
-    whether its place and meaning are beyond doubt.
+    `merged` is the file that the snippet's merge predicts, where there is a merge.
     """
 
     name: str
@@ -34,7 +35,6 @@ class Task:
     instruction: str
     snippet: str
     merged: str | None = None
-    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,10 @@ class Wording:
 class Prompt:
     """Ready for a target.
 
-    `source` holds the original's tokens as they would stand in the answer, `snippet` the snippet's
-    and `merged` the predicted file's, all with the closing line's; drafts copy from them. `closing`
-    and `end` make the stop rule.
+    The first `ahead` tokens say only what the file tells: they can be computed before the edit is
+    known. `source` holds the original's tokens as they would stand in the answer, `snippet` the
+    snippet's and `merged` the predicted file's, all with the closing line's; drafts copy from them.
+    `closing` and `end` make the stop rule.
     """
 
     tokens: tuple[int, ...]
@@ -64,10 +65,11 @@ class Prompt:
     merged: tuple[int, ...] | None
     closing: str
     end: re.Pattern[str]
+    ahead: int = 0
 
 
 def chat_wording(task: Task) -> Wording:
-    """For instruction-tuned chat models: code fences longer than any in the texts."""
+    """For instruction-tuned chat models: a code fence that isn't in the texts."""
     texts = (task.original, task.instruction, task.snippet)
     # An edit of prose may well bring the file its first code block, with a fence of three.
     fence = _fence(_PROSE_FENCE if is_markdown(task.language) else _CODE_FENCE, texts)
@@ -90,8 +92,7 @@ def apply_wording(task: Task) -> Wording:
     if any("</updated-code>" in text for text in texts):
         raise InvalidRequest(
             "The file or snippet contains </updated-code>, which this model uses to end its "
-            "answer.",
-            remedy=Remedy("profile", ("chat",), "asks as chat models are asked."),
+            "answer. Use a chat model for this file (--profile chat)."
         )
     update = "\n".join(part for part in (task.instruction, task.snippet) if part)
     return Wording(
@@ -125,9 +126,9 @@ def build_prompt(task: Task, profile: str, tokenizer: Tokenizer, template: ChatT
         )
     wording = PROFILES[profile](task)
     before, between = template.render(wording.system)
+    file = tokenizer.encode_markup(before) + tokenizer.encode(wording.file)
     tokens = (
-        tokenizer.encode_markup(before)
-        + tokenizer.encode(wording.file)
+        file
         + tokenizer.encode(wording.edit)
         + tokenizer.encode_markup(between)
         + tokenizer.encode(wording.opening)
@@ -141,6 +142,7 @@ def build_prompt(task: Task, profile: str, tokenizer: Tokenizer, template: ChatT
         else tokenizer.encode(answer_text(task.merged, wording.closing)),
         wording.closing,
         wording.end,
+        len(file),
     )
 
 
@@ -197,7 +199,7 @@ def _chat_edit(task: Task, fence: str) -> str:
         )
     if task.instruction:
         parts.append(f"Edit: {task.instruction.strip()}\n\n")
-    if task.merged is not None and task.sure:
+    if task.merged is not None:
         # Without it a small model drops code that the update leaves out, or copies its markers; a
         # diff or the changed hunks alone were no help to it (see the README's measurements).
         parts.append(
@@ -216,5 +218,16 @@ def _block(text: str) -> str:
 
 
 def _fence(least: int, texts: Sequence[str]) -> str:
-    longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
-    return "`" * max(least, longest + 1)
+    """A fence that no text holds: backticks, or tildes where it would take more than four.
+
+    A small model closes a fence of five backticks with the four that it has just read.
+    """
+    backticks = _longer(least, _BACKTICKS, texts)
+    if backticks <= _MOST_BACKTICKS:
+        return "`" * backticks
+    return "~" * _longer(_CODE_FENCE, _TILDES, texts)
+
+
+def _longer(least: int, run: re.Pattern[str], texts: Sequence[str]) -> int:
+    lengths = (len(found) for text in texts for found in run.findall(text))
+    return max(least, 1 + max(lengths, default=0))

@@ -19,10 +19,7 @@ PROPERTIES = MANIFEST["contributes"]["configuration"]["properties"]
 SOURCE = (CLIENT / "src" / "protocol.ts").read_text("utf-8")
 
 # What only the server knows: for other editors and for tests.
-SERVER_ONLY = {
-    "warmUp", "device", "dtype", "profile", "proposer", "draftModel", "temperature", "topP", "topK",
-    "seed", "repetitionPenalty", "target",
-}  # fmt: skip
+SERVER_ONLY = {"warmUp", "device", "dtype", "proposer", "target", "prefixCache"}
 
 
 def _interface(name: str) -> dict[str, bool]:
@@ -57,7 +54,7 @@ def test_kinds_of_partial_results(kind: type) -> None:
 
 
 def test_methods_and_numbers() -> None:
-    for name in ("APPLY", "CANCEL", "STATS"):
+    for name in ("APPLY", "CANCEL", "PREPARE", "STATS"):
         assert f"{name.lower()}: '{getattr(protocol, name)}'" in SOURCE
     for name in ("INVALID_PARAMS", "REQUEST_CANCELLED", "CONTENT_MODIFIED", "REQUEST_FAILED"):
         assert f"export const {name} = {getattr(protocol, name)};" in SOURCE

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apply_server.chat_template import ChatTemplate
-from apply_server.errors import InvalidRequest, Remedy
+from apply_server.errors import InvalidRequest
 from apply_server.prompt import (
     PROFILES,
     Answer,
@@ -29,7 +29,7 @@ from tests.engine.support import CHATML, SPECIALS, Pieces, byte_backend
 FENCE = re.compile(r"^```", re.MULTILINE)
 TAG = re.compile(r"</updated-code>")
 lines = st.lists(st.text(st.sampled_from(list("a `~é日\t")), max_size=8), max_size=6)
-backticks = st.text(st.sampled_from(list("`a\n")), max_size=40)
+fences = st.text(st.sampled_from(list("`~a\n")), max_size=40)
 
 
 def task(original: str = "a = 1\n", instruction: str = "", snippet: str = "") -> Task:
@@ -55,6 +55,19 @@ def text_of(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
 # Wording
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("original", ["a = 1\n", "", "a = 1", "```\nb\n````\n"])
+def test_all_edits_of_a_file_begin_alike(tokenizer: Tokenizer, profile: str, original: str) -> None:
+    unknown = prompt_of(tokenizer, task(original), profile)
+    for asked in (task(original, "make it two"), task(original, snippet="a = 2\n")):
+        prompt = prompt_of(tokenizer, asked, profile)
+        assert prompt.ahead == unknown.ahead > 0
+        assert prompt.tokens[: prompt.ahead] == unknown.tokens[: prompt.ahead]
+    told = text_of(tokenizer, unknown.tokens[: unknown.ahead])
+    assert original in told
+    assert told.rindex(original) + len(original) > len(told) - 20, "the file is what comes last"
+
+
 def test_the_whole_chat_prompt(tokenizer: Tokenizer) -> None:
     asked = task("a = 1", "  make it two \n", "a = 2\n")
     wording = chat_wording(asked)
@@ -78,17 +91,23 @@ def test_only_what_is_given_is_asked_for() -> None:
     assert "update" not in chat_wording(task(instruction="a")).edit
 
 
-@given(original=backticks, instruction=backticks, snippet=backticks)
-def test_the_fence_is_longer_than_any_run_of_backticks(
-    original: str, instruction: str, snippet: str
-) -> None:
+@given(original=fences, instruction=fences, snippet=fences)
+def test_the_fence_is_in_no_text(original: str, instruction: str, snippet: str) -> None:
     wording = chat_wording(task(original, instruction, snippet))
-    assert set(wording.closing) == {"`"}
+    assert wording.closing in ("```", "````") or set(wording.closing) == {"~"}
     assert len(wording.closing) >= 3
     for text in (original, instruction, snippet):
         assert wording.closing not in text
         assert not wording.end.search(text)
     assert wording.opening == f"{wording.closing}python\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fence"),
+    [("x", "```"), ("```", "````"), ("````md", "~~~"), ("~~~~ ````", "~~~~~"), ("~~~~", "```")],
+)
+def test_a_fence_is_of_tildes_where_backticks_would_be_many(text: str, fence: str) -> None:
+    assert chat_wording(task(text)).closing == fence
 
 
 @pytest.mark.parametrize("language", ["markdown", "mdx"])
@@ -135,9 +154,8 @@ def test_the_apply_profile_is_the_one_such_models_were_trained_on(tokenizer: Tok
 
 @pytest.mark.parametrize("asked", [task("x </updated-code>"), task(snippet="</updated-code>")])
 def test_a_text_with_the_closing_tag_is_refused_by_the_apply_profile(asked: Task) -> None:
-    with pytest.raises(InvalidRequest, match="</updated-code>") as caught:
+    with pytest.raises(InvalidRequest, match="--profile chat"):
         apply_wording(asked)
-    assert caught.value.remedy == Remedy("profile", ("chat",), "asks as chat models are asked.")
     assert chat_wording(asked).closing == "```"
 
 

@@ -69,7 +69,8 @@ def prepare(
         )
     for mode in modes:
         check_names(_configured(config, mode))
-    model = load_model(config, report)
+    # Every mode is to compute its prompts itself.
+    model = load_model(replace(config, prefix_cache=0), report)
 
     def ours(mode: Mode) -> Runner:
         return engine_runner(model_engine(model, _configured(config, mode)))

@@ -40,11 +40,13 @@ class Counters:
 
     Times are seconds of wall clock. `drafted_tokens` counts what was fed to the target, accepted
     or not; `accepted_tokens` what of it went into the output; `drafted_by` and `accepted_by` divide
-    the two by source (`Draft.sources`). `arbitrations` counts passes over one token that decided a
-    near-tie. `blocks` holds, for every target pass (prefill excluded), how many tokens it was fed.
+    the two by source (`Draft.sources`). `cached_tokens` of the prompt needed no prefill.
+    `arbitrations` counts passes over one token that decided a near-tie. `blocks` holds, for every
+    target pass (prefill excluded), how many tokens it was fed.
     """
 
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     output_tokens: int = 0
     target_passes: int = 0
     drafted_tokens: int = 0
@@ -74,8 +76,7 @@ class Session(Generic[SlotT]):
 
     def check_cancelled(self) -> None:
         """Raise Cancelled if the user asked for it."""
-        if self.cancel.is_set():
-            raise Cancelled("Cancelled. Nothing was changed.")
+        check_cancelled(self.cancel)
 
     def draft(self) -> Draft:
         """Ask the proposer, leaving room for the target's own token. Raises Cancelled.
@@ -136,3 +137,9 @@ class Session(Generic[SlotT]):
 def _count_by(counts: dict[str, int], sources: Sequence[str]) -> None:
     for source in sources:
         counts[source] = counts.get(source, 0) + 1
+
+
+def check_cancelled(cancel: Event) -> None:
+    """Raise Cancelled if the user asked for it."""
+    if cancel.is_set():
+        raise Cancelled("Cancelled. Nothing was changed.")

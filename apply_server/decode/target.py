@@ -60,6 +60,10 @@ class TargetModel(Protocol[SlotT]):
         """
         ...
 
+    def cached(self, slot: SlotT) -> int:
+        """How many of the prompt's tokens an earlier request has computed, before prefill."""
+        ...
+
     def prefill(self, slot: SlotT) -> Iterator[int]:
         """Compute all but the prompt's last token and leave that one pending.
 
@@ -74,6 +78,14 @@ class TargetModel(Protocol[SlotT]):
 
     def commit(self, slot: SlotT, path: Sequence[int], pending: int) -> None:
         """Keep the pending token and the draft nodes on `path`; `pending` is the next one."""
+        ...
+
+    def warm(self, prompt: Sequence[int]) -> Iterator[int]:
+        """Compute ahead what prompts that begin like this one will need.
+
+        Yields how many of its tokens are known: those that were, then as `prefill` does. Whoever
+        stops listening stops the work; what was done until then is kept.
+        """
         ...
 
     def close(self, slot: SlotT) -> None:

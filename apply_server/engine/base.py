@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from threading import Event
 from typing import Protocol
 
+from apply_server.document import Document
 from apply_server.edits import LineEdit
 from apply_server.request import EditRequest
 
@@ -77,7 +78,8 @@ class Delta:
 class Report:
     """What one request cost. Times in seconds, prefill and decoding apart.
 
-    `modelled_cost` is what its passes cost by the cost table, in passes over one token.
+    `cached_tokens` of the prompt were known from earlier requests. `modelled_cost` is what its
+    passes cost by the cost table, in passes over one token.
     `drafted_by` and `accepted_by` divide the drafted and accepted tokens by where they came from:
     copy, merge, model, heads.
     """
@@ -94,6 +96,7 @@ class Report:
     modelled_cost: float = 0.0
     drafted_by: Mapping[str, int] = field(default_factory=dict)
     accepted_by: Mapping[str, int] = field(default_factory=dict)
+    cached_tokens: int = 0
 
     @property
     def tokens_per_pass(self) -> float:
@@ -159,5 +162,19 @@ class Engine(Protocol):
 
         Raises an ApplyError instead of a wrong result; Cancelled within one target pass or prefill
         chunk of `cancel` being set. What comes before ModelNeeded may run on another thread.
+        """
+        ...
+
+
+class ModelEngine(Engine, Protocol):
+    """An engine with its model in it."""
+
+    def warm(
+        self, document: Document, name: str, language: str, cancel: Event
+    ) -> Iterator[Prefilling]:
+        """Compute ahead what an edit of this document will need, whatever the edit is.
+
+        `name` and `language` as in EditRequest. What was done is kept where it ends early. Raises
+        Cancelled, and DocumentTooLong.
         """
         ...

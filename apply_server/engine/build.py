@@ -21,7 +21,7 @@ from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
 from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
-from apply_server.errors import InvalidRequest, ModelUnavailable, Remedy
+from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import (
     NOVEL,
@@ -45,6 +45,7 @@ SlotT = TypeVar("SlotT")
 DEFAULT_COST = CostTable.synthetic(15.0)
 # Beside the model's weights, in a folder of its own, as all weights of a folder are the model's.
 HEADS_FILE = Path("draft-heads", "heads.safetensors")
+_MIB = 1 << 20
 _SCRIPTED_PROFILE = "chat"
 _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
 
@@ -80,7 +81,9 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     draft_folder = _draft_folder(config, tokenizer, report)
     report.notice("Loading the model …")
     cost = _given_cost(config)
-    target = TransformersTarget.load(files.folder, config.device, config.dtype)
+    target = TransformersTarget.load(
+        files.folder, config.device, config.dtype, config.prefix_cache * _MIB
+    )
     return Model(
         target,
         tokenizer,
@@ -211,10 +214,7 @@ def check_names(config: EngineConfig) -> None:
     """Check names before anything is fetched. Raises InvalidRequest."""
     parse_proposer(config.drafting, dict.fromkeys(NOVEL, parse_proposer("none")))
     if "model" in config.proposer and not config.draft_model:
-        raise InvalidRequest(
-            f"{config.proposer!r} needs a draft model.",
-            remedy=Remedy("draft_model", ("NAME",), "says which."),
-        )
+        raise InvalidRequest(f"{config.proposer!r} needs a draft model: name it (--draft-model).")
     _given_cost(config)
     for what, name, known in (
         ("prompt profile", config.profile, ("", *PROFILES)),

@@ -15,9 +15,10 @@ from apply_server.chat_template import ChatTemplate
 from apply_server.decode.draft import Proposer
 from apply_server.decode.loop import decode, prefill
 from apply_server.decode.sampling import GREEDY, Sampling
-from apply_server.decode.session import Counters, Finish, Session, StopRule
+from apply_server.decode.session import Counters, Finish, Session, StopRule, check_cancelled
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
+from apply_server.document import Document
 from apply_server.edits import rewrite
 from apply_server.engine.base import Decoding, Done, EngineEvent, Prefilling, Report, Verified
 from apply_server.engine.merging import predict
@@ -86,6 +87,17 @@ class LocalEngine(Generic[SlotT]):
         edits, text = rewrite(request.document, view.restore(answer.text))
         yield Done(edits, text, self._report(session), output=tuple(session.output))
 
+    def warm(
+        self, document: Document, name: str, language: str, cancel: Event
+    ) -> Iterator[Prefilling]:
+        """See ModelEngine.warm."""
+        task = Task(name, language, ModelView.of(document).text, instruction="", snippet="")
+        model = self.model
+        prompt = build_prompt(task, model.profile, model.tokenizer, model.template)
+        for done in model.target.warm(prompt.tokens[: prompt.ahead]):
+            yield Prefilling(done, prompt.ahead)
+            check_cancelled(cancel)
+
     def _confirmed(
         self, confirmed: Confirmed, answer: Answer, session: Session[SlotT], progress: Decoding
     ) -> Iterator[Verified]:
@@ -127,7 +139,8 @@ class LocalEngine(Generic[SlotT]):
                 prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens, room=limit
             )
             proposer = self.proposer(sources, self.model.cost)
-            counters = Counters(prompt_tokens=len(prompt.tokens))
+            cached = self.model.target.cached(slot)
+            counters = Counters(prompt_tokens=len(prompt.tokens), cached_tokens=cached)
             yield Session(slot, proposer, stop, limit, cancel, counters)
         finally:
             self.model.target.close(slot)
@@ -175,7 +188,7 @@ def task_of(request: EditRequest, view: ModelView) -> Task:
         merged = predict(request)
     except ApplyError:
         return task
-    return replace(task, merged=view.answer(merged.lines), sure=merged.unambiguous)
+    return replace(task, merged=view.answer(merged.lines))
 
 
 def _check_complete(answer: Answer, session: Session[SlotT]) -> None:

@@ -33,9 +33,17 @@ class PacedTarget(Generic[SlotT]):
         """See TargetModel.open."""
         return self.target.open(prompt, room, sampling)
 
+    def cached(self, slot: SlotT) -> int:
+        """See TargetModel.cached."""
+        return self.target.cached(slot)
+
     def prefill(self, slot: SlotT) -> Iterator[int]:
         """See TargetModel.prefill."""
         return self.target.prefill(slot)
+
+    def warm(self, prompt: Sequence[int]) -> Iterator[int]:
+        """See TargetModel.warm."""
+        return self.target.warm(prompt)
 
     def verify(self, batch: Sequence[tuple[SlotT, Draft]]) -> list[Verdict]:
         """See TargetModel.verify."""

@@ -17,14 +17,14 @@ from apply_server import models
 from apply_server.config import EngineConfig
 from apply_server.document import Document
 from apply_server.engine import build
-from apply_server.engine.base import Engine, EngineEvent
+from apply_server.engine.base import Engine, EngineEvent, ModelEngine, Prefilling
 from apply_server.engine.local import Model
 from apply_server.engine.merging import PolicyEngine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.request import EditRequest
 from apply_server.tokens import WordTokenizer
 
-Source = Callable[[EngineConfig, models.Report], Engine]
+Source = Callable[[EngineConfig, models.Report], ModelEngine]
 """The engine with the model in it; called on the model's thread, may take minutes."""
 
 
@@ -38,20 +38,15 @@ def provide(source: Source, config: EngineConfig, report: models.Report) -> Engi
 class LoadedModel:
     """The model that was asked for last. A failure is not kept: the next request tries again."""
 
-    _key: tuple[str, ...] = ()
+    _key: tuple[str | int, ...] = ()
     _model: Model[Any] | None = field(default=None, repr=False)
 
-    def engine(self, config: EngineConfig, report: models.Report) -> Engine:
+    def engine(self, config: EngineConfig, report: models.Report) -> ModelEngine:
         """See Source. Only one thread may ask."""
         key = (
-            config.model,
-            config.device,
-            config.dtype,
-            config.profile,
-            config.draft_model,
-            config.heads,
-            config.cost,
-        )
+            config.model, config.device, config.dtype, config.profile, config.cost,
+            config.prefix_cache,
+        )  # fmt: skip
         if self._model is None or self._key != key:
             self._model = None  # two models at once may not fit
             self._model, self._key = build.load_model(config, report), key
@@ -81,9 +76,8 @@ class ScriptedAnswers:
             raise InvalidRequest(f"{path} must hold one JSON object of texts.")
         return cls(answers, pass_delay_s)
 
-    def engine(self, config: EngineConfig, report: models.Report) -> Engine:
-        """See Source. Raises InvalidRequest for settings that need a model."""
-        build.check_scripted(config)
+    def engine(self, config: EngineConfig, report: models.Report) -> ModelEngine:
+        """See Source."""
         return _Scripted(self, config)
 
     def answer(self, request: EditRequest) -> Document:
@@ -107,3 +101,9 @@ class _Scripted:
             WordTokenizer(), request, expected, self.config, self.script.pass_delay_s
         )
         yield from engine.run(request, cancel)
+
+    def warm(
+        self, document: Document, name: str, language: str, cancel: Event
+    ) -> Iterator[Prefilling]:
+        """See ModelEngine.warm: who knows the answer has nothing to compute ahead."""
+        yield from ()

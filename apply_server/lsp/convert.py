@@ -8,7 +8,6 @@ from lsprotocol import types
 
 from apply_server import edits
 from apply_server.config import EngineConfig, Verify
-from apply_server.decode.sampling import Sampling
 from apply_server.document import Document
 from apply_server.engine.base import Done
 from apply_server.lsp.protocol import ApplyOptions, Position, Range, Report, TextEdit
@@ -60,20 +59,12 @@ def engine_config(settings: Settings, options: ApplyOptions) -> EngineConfig:
         model=settings.model,
         device=settings.device,
         dtype=settings.dtype,
-        profile=settings.profile,
         proposer=settings.proposer,
-        draft_model=settings.draft_model,
-        sampling=Sampling(
-            settings.temperature,
-            settings.top_p,
-            settings.top_k,
-            settings.seed,
-            settings.repetition_penalty,
-        ),
         verify=options.verify or Verify(settings.verify),
         allowed_guards=frozenset(options.allowed_guards),
         max_file=settings.max_file_tokens or None,
         max_removal=settings.max_removal_ratio,
+        prefix_cache=settings.prefix_cache,
     )
 
 
@@ -85,6 +76,7 @@ def report(done: Done, document: Document, duration_s: float) -> Report:
     cost = done.report
     return Report(
         prompt_tokens=cost.prompt_tokens,
+        cached_tokens=cost.cached_tokens,
         output_tokens=cost.output_tokens,
         target_passes=cost.target_passes,
         tokens_per_pass=round(cost.tokens_per_pass, 3),

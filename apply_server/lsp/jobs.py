@@ -70,6 +70,11 @@ class Jobs:
         job = self._jobs[uri] = Job(uri, request, token)
         return job
 
+    @property
+    def any(self) -> bool:
+        """Whether an edit is under way."""
+        return bool(self._jobs)
+
     def finish(self, job: Job) -> None:
         """It has ended, however it did."""
         job.cancel.set()

@@ -43,6 +43,11 @@ def cancel_params(value: object) -> CancelParams:
     return CancelParams(None if document is None else _text_document(document))
 
 
+def prepare_params(value: object) -> TextDocument:
+    """Raises InvalidRequest naming what is wrong."""
+    return _text_document(_Object.of(value, "params").required("textDocument"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Object:
     """A JSON object; `path` is where it stands, for messages. null is the same as nothing."""

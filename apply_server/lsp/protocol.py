@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias
 
 from apply_server.config import Verify
 
-# Requests. CANCEL may be sent as a notification too.
+# Requests. CANCEL and PREPARE may be sent as notifications too.
 APPLY = "applyEdit/apply"
 CANCEL = "applyEdit/cancel"
+PREPARE = "applyEdit/prepare"
 STATS = "applyEdit/stats"
 
 # Commands of workspace/executeCommand, each with its request's params as the only argument.
@@ -97,14 +98,23 @@ class ApplyParams:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareResult:
+    """PREPARE's answer: how many tokens of a prompt for this document needn't be computed again."""
+
+    known_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a request did and cost. Times as their names say; `added` and `removed` are lines.
 
+    `cached_tokens` of the prompt were known from earlier requests, or computed ahead.
     `copied_share` is the share (0 to 1) of the result's lines that stood in the original,
     `verified` whether the model decided every token.
     """
 
     prompt_tokens: int
+    cached_tokens: int
     output_tokens: int
     target_passes: int
     tokens_per_pass: float

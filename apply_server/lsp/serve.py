@@ -47,7 +47,7 @@ class Sources:
             return self.model.engine
         if self.answers is None:
             raise InvalidRequest(
-                'The target "scripted" answers from a file, and this server was started without.'
+                'The target "scripted" needs answers: apply-server serve --answers FILE.json'
             )
         return self.answers.engine
 

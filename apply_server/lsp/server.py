@@ -22,12 +22,12 @@ from apply_server.lsp.actions import TITLE, edit_in
 from apply_server.lsp.client import Client
 from apply_server.lsp.documents import changed
 from apply_server.lsp.jobs import Job, cancelled
-from apply_server.lsp.params import apply_params, cancel_params
+from apply_server.lsp.params import apply_params, cancel_params, prepare_params
 from apply_server.lsp.progress import WorkDone
 from apply_server.lsp.protocol import ApplyOptions, to_json
 from apply_server.lsp.rpc import RpcProtocol, converter, settle
 from apply_server.lsp.service import Backend, Outcome, Service
-from apply_server.lsp.settings import Settings, spelled, update
+from apply_server.lsp.settings import Settings, update
 from apply_server.lsp.uris import DocumentUri
 from apply_server.lsp.workspace_edit import apply_edit_params
 
@@ -143,8 +143,7 @@ class ApplyProtocol(RpcProtocol):
             )
             await loop.run_in_executor(backend.workers.model, source, config, report)
         except ApplyError as error:
-            sentence = error.spelled(spelled).message
-            self.client.show(f"{error.code}: {sentence}", types.MessageType.Error)
+            self.client.show(f"{error.code}: {error.message}", types.MessageType.Error)
         finally:
             work.end("")
 
@@ -292,11 +291,17 @@ class ApplyProtocol(RpcProtocol):
         kind = types.CodeActionKind.RefactorRewrite
         return [types.CodeAction(TITLE, kind=kind, command=command)]
 
+    @lsp_method(protocol.PREPARE)
+    async def prepare(self, params: object) -> object:
+        """The user is about to ask for an edit of this document."""
+        document = prepare_params(params)
+        return to_json(protocol.PrepareResult(await self.service.prepare(document)))
+
     # Cancelling and statistics
 
     @lsp_method(protocol.CANCEL)
-    async def cancel(self, params: object) -> object:
-        """Stop one document's job, or all; a task, so that requests sent before it have begun."""
+    def cancel(self, params: object) -> object:
+        """Stop one document's job, or all."""
         document = cancel_params(params).text_document
         jobs = self.service.jobs
         if document is None:
@@ -305,8 +310,8 @@ class ApplyProtocol(RpcProtocol):
             stopped = jobs.stop_document(DocumentUri.parse(document.uri), cancelled())
         return to_json(protocol.CancelResult(stopped))
 
-    async def _cancel_command(self, params: types.ExecuteCommandParams) -> object:
-        return await self.cancel(_argument(params))
+    def _cancel_command(self, params: types.ExecuteCommandParams) -> object:
+        return self.cancel(_argument(params))
 
     @lsp_method(protocol.STATS)
     def stats(self, params: object) -> object:

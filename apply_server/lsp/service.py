@@ -7,31 +7,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any, TypeVar
 
-from apply_server.config import EngineConfig
+from apply_server import edits, models
+from apply_server.config import EngineConfig, Verify
 from apply_server.document import Document
-from apply_server.engine.base import Done, Engine
+from apply_server.engine.base import Done, Engine, Prefilling
 from apply_server.engine.provider import Source, provide
 from apply_server.errors import ApplyError, TruncatedOutput
+from apply_server.languages import language_of
 from apply_server.lsp import convert
 from apply_server.lsp.client import Client
 from apply_server.lsp.documents import Documents, OpenDocument, Snapshot, changed, read_closed
 from apply_server.lsp.jobs import Job, Jobs
 from apply_server.lsp.progress import Reporter, WorkDone
-from apply_server.lsp.protocol import ApplyParams, Report, TextEdit, Token
+from apply_server.lsp.protocol import (
+    ApplyOptions,
+    ApplyParams,
+    Report,
+    TextDocument,
+    TextEdit,
+    Token,
+)
 from apply_server.lsp.settings import Settings
 from apply_server.lsp.uris import DocumentUri
+from apply_server.lsp.warming import Warming
 from apply_server.lsp.workers import Workers
 from apply_server.metrics import Metrics, RequestClass, RequestRecord
 from apply_server.request import EditRequest
 from apply_server.snippet import parse_snippet
 
 ResultT = TypeVar("ResultT")
-# How long after a request its document may be opened, where there is nothing on disk to edit.
-_OPENING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,10 @@ class Backend:
     sources: Callable[[str], Source]
     workers: Workers = field(default_factory=Workers)
     metrics: Metrics = field(default_factory=Metrics)
+    warming: Warming = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.warming = Warming(self.workers)
 
     def engine(self, config: EngineConfig, target: str, reporter: Reporter) -> Engine:
         """The engine for a request. Raises InvalidRequest for settings that can't work."""
@@ -81,6 +94,7 @@ class Service:
         uri = DocumentUri.parse(params.text_document.uri)
         uri.check_writable()
         opened = self.documents.check_version(uri, params.text_document.version)
+        self.backend.warming.stop()
         job = self.jobs.start(uri, request, work.token)
         run = _Run(self, params, job, opened, self._reporter(params, job, work))
         try:
@@ -98,6 +112,28 @@ class Service:
         finally:
             work.end(run.state)
             self.jobs.finish(job)
+
+    async def prepare(self, document: TextDocument) -> int:
+        """Compute ahead what an edit of an open document will need, while nobody wants the model.
+
+        How many tokens of its prompt are known in the end. 0 where there is nothing to do: another
+        edit or file came first, the document isn't open, no model decides, or none is here yet.
+        """
+        settings = self.settings
+        opened = self.documents.find(DocumentUri.parse(document.uri))
+        idle = settings.verify == Verify.NEVER or self.jobs.any or not _here(settings)
+        if opened is None or idle:
+            return 0
+        snapshot = opened.snapshot()
+        config = convert.engine_config(settings, ApplyOptions())
+        source = self.backend.sources(settings.target)
+
+        def ahead(cancel: Event) -> Iterator[Prefilling]:
+            engine = source(config, models.Report())
+            language = snapshot.language or language_of(snapshot.uri.name)
+            return engine.warm(snapshot.document(), snapshot.uri.name, language, cancel)
+
+        return await self.backend.warming.start(ahead)
 
     def _reporter(self, params: ApplyParams, job: Job, work: WorkDone) -> Reporter:
         def start_clock() -> None:
@@ -157,14 +193,9 @@ class _Run:
         service, uri = self.service, self.job.uri
         if self.opened is not None:
             return self.opened.snapshot()
-        reading = service.backend.workers.aside(read_closed, uri, service.settings.encoding)
-        closed = asyncio.ensure_future(reading)
-        await asyncio.wait([closed])
-        if closed.exception() or closed.result().new:
-            # Clients that have only just connected may ask first and open it then.
-            await service.documents.until_open(uri, _OPENING_S)
+        closed = await service.backend.workers.aside(read_closed, uri, service.settings.encoding)
         self.opened = service.documents.check_version(uri, self.params.text_document.version)
-        return closed.result() if self.opened is None else self.opened.snapshot()
+        return closed if self.opened is None else self.opened.snapshot()
 
     def _request(self, snapshot: Snapshot) -> EditRequest:
         document = snapshot.document()
@@ -172,7 +203,7 @@ class _Run:
         if (source := convert.lines_of(self.params.edit_range)) is not None:
             document, selection = _without(document, source, selection)
         else:
-            self.reporter.shown = snapshot
+            self.reporter.document = document
         request = EditRequest(
             document,
             self.job.uri.name,
@@ -185,10 +216,10 @@ class _Run:
         return request
 
     def _outcome(self, snapshot: Snapshot, edited: Document, done: Done) -> Outcome:
-        encoding = self.service.documents.encoding
-        changes = convert.text_edits(snapshot.replacements(done.text, encoding))
+        original, encoding = snapshot.document(), self.service.documents.encoding
+        changes = convert.text_edits(edits.replacements(original, done.text, encoding))
         report = convert.report(done, edited, self.reporter.marks.now() / 1000)
-        return Outcome(snapshot, changes, snapshot.with_body(done.text), report)
+        return Outcome(snapshot, changes, done.text, report)
 
     def _check_closed(self, snapshot: Snapshot) -> None:
         now = read_closed(snapshot.uri, self.service.settings.encoding)
@@ -248,3 +279,11 @@ def _dialect(request: EditRequest) -> str:
         return parse_snippet(request.snippet, lines, request.language_id).dialect
     except ApplyError:
         return "unknown"
+
+
+def _here(settings: Settings) -> bool:
+    """Whether the model needs no fetching: that is for a request to do, where it is shown."""
+    try:
+        return bool(settings.target) or models.tokenizer_path(settings.model) is not None
+    except ApplyError:
+        return False

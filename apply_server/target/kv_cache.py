@@ -57,6 +57,22 @@ class KVCache:
             raise ValueError(f"can't rewind to {length}: {self.length} tokens are cached")
         self.length = length
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated; 0 before the first block."""
+        return sum(whole.nbytes for pair in self._layers.values() for whole in pair)
+
+    def prefix(self, length: int, capacity: int) -> KVCache:
+        """A cache of its own with room for `capacity` tokens, the first `length` of these in it."""
+        copied = KVCache(capacity)
+        copied.length = length
+        for layer, pair in self._layers.items():
+            keys, values = (copied._room(whole) for whole in pair)
+            for new, old in zip((keys, values), pair, strict=True):
+                new[:, :length] = old[:, :length]
+            copied._layers[layer] = (keys, values)
+        return copied
+
     def _move(self, rows: Sequence[int], to: int) -> None:
         for pair in self._layers.values():
             for whole in pair:

@@ -41,8 +41,16 @@ class ScriptedTarget:
         """Start at the beginning of the answer to `prompt`; there is nothing to sample."""
         return ScriptedSlot(self.script(prompt))
 
+    def cached(self, slot: ScriptedSlot) -> int:
+        """Nothing is computed, hence nothing kept."""
+        return 0
+
     def prefill(self, slot: ScriptedSlot) -> Iterator[int]:
         """There is nothing to compute."""
+        return iter(())
+
+    def warm(self, prompt: Sequence[int]) -> Iterator[int]:
+        """There is nothing to compute ahead."""
         return iter(())
 
     def verify(self, batch: Sequence[tuple[ScriptedSlot, Draft]]) -> list[Verdict]:

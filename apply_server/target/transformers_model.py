@@ -25,6 +25,7 @@ from apply_server.target.choose import Asked, choose, draft_token, near_ties
 from apply_server.target.int8 import Int8Arithmetic
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
+from apply_server.target.prefix_cache import PrefixCache
 from apply_server.target.tree_mask import block_mask, depths
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ PREFILL_CHUNK = 128
 class TransformersSlot:
     """A sequence in the target.
 
-    `tokens` ends with the pending one; those before it are in the cache once prefill is done.
-    `draft` is what the last pass was asked to verify, `verdict` what it said of
-    what it was fed. `doubt`: what follows
-    the pending token was too close to call in a block, and is for a pass over that token alone to
-    decide, as plain decoding would.
+    `prompt` is what it was opened with. `tokens` ends with the pending one; those before it are in
+    the cache once prefill is done. `draft` is what the last pass was asked to verify, `verdict`
+    what it said of what it was fed. `doubt`: what follows the pending token was too close to call
+    in a block, and is for a pass over that token alone to decide, as plain decoding would.
     """
 
     cache: KVCache
+    prompt: tuple[int, ...]
     tokens: list[int]
     sampling: Sampling
     draft: Draft = field(default=NO_DRAFT)
@@ -138,15 +139,21 @@ class StockNetwork:
 
 
 class TransformersTarget:
-    """A causal LM's choices. `context` is the most tokens a sequence may hold."""
+    """A causal LM's choices. `context` is the most tokens a sequence may hold.
 
-    def __init__(self, network: Network, context: int) -> None:
+    Prompts computed before are used again up to `prefix_bytes` of keys and values.
+    """
+
+    def __init__(self, network: Network, context: int, prefix_bytes: int = 0) -> None:
         self.network = network
         self.context = context
+        self.prefixes = PrefixCache(PREFILL_CHUNK, prefix_bytes)
         self.passes = 0
 
     @classmethod
-    def load(cls, folder: Path, device: str = "auto", dtype: str = "auto") -> TransformersTarget:
+    def load(
+        cls, folder: Path, device: str = "auto", dtype: str = "auto", prefix_bytes: int = 0
+    ) -> TransformersTarget:
         """Load a folder of weights; refuse, with the reason, what can't be verified exactly.
 
         Raises ModelUnavailable. `dtype` "auto" is int8 on a CPU where the model and the processor
@@ -160,7 +167,8 @@ class TransformersTarget:
             support.check_config(config)
             dtype = support.resolve_dtype(dtype, device, lean=lean.fits(config))
             make = _lean if device == "cpu" and lean.fits(config) else _stock
-            target = cls(make(folder, config, device, dtype), support.context_length(config))
+            network = make(folder, config, device, dtype)
+            target = cls(network, support.context_length(config), prefix_bytes)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(f"Could not load a model from {folder}: {error}") from error
         return target
@@ -178,7 +186,9 @@ class TransformersTarget:
     def open(
         self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY
     ) -> TransformersSlot:
-        """Reserve a cache; the prompt's last token is pending, the others wait for prefill."""
+        """Reserve a cache; the prompt's last token is pending, the others wait for prefill unless
+        an earlier prompt began with them.
+        """
         needed = len(prompt) + room
         if needed > self.context:
             raise DocumentTooLong(
@@ -186,7 +196,12 @@ class TransformersTarget:
                 "Nothing was changed.",
                 {"needed": needed, "limit": self.context},
             )
-        return TransformersSlot(KVCache(needed), list(prompt), sampling)
+        cache = self.prefixes.open(prompt, needed)
+        return TransformersSlot(cache, tuple(prompt), list(prompt), sampling)
+
+    def cached(self, slot: TransformersSlot) -> int:
+        """See TargetModel.cached."""
+        return slot.cache.length
 
     def prefill(self, slot: TransformersSlot) -> Iterator[int]:
         """Chunk by chunk, so that cancelling never waits for the whole prompt."""
@@ -232,8 +247,20 @@ class TransformersTarget:
         slot.tokens += (*(slot.draft.tokens[node] for node in path), pending)
 
     def close(self, slot: TransformersSlot) -> None:
-        """Drop the cache's tensors."""
+        """Drop the cache's tensors, but for what the next prompt may begin with."""
+        self.prefixes.keep(slot.prompt, slot.cache)
         slot.cache = KVCache(0)
+
+    def warm(self, prompt: Sequence[int]) -> Iterator[int]:
+        """See TargetModel.warm. Whole chunks only: of others nothing could be used again."""
+        whole = len(prompt) // PREFILL_CHUNK * PREFILL_CHUNK
+        slot = self.open(prompt[: whole + 1], room=1)
+        try:
+            if known := self.cached(slot):
+                yield known
+            yield from self.prefill(slot)
+        finally:
+            self.close(slot)
 
     def logits_after(self, slot: TransformersSlot) -> Tensor:
         """The next token's logits [vocabulary] after the pending one, without committing it."""

@@ -108,6 +108,12 @@ class RecordingTarget:
         self.opened.append(self.script.open(prompt, room))
         return self.opened[-1]
 
+    def cached(self, slot: ScriptedSlot) -> int:
+        return self.script.cached(slot)
+
+    def warm(self, prompt: Sequence[int]) -> Iterator[int]:
+        return iter(range(1, self.chunks + 1))
+
     def prefill(self, slot: ScriptedSlot) -> Iterator[int]:
         return iter(range(1, self.chunks + 1))
 

@@ -14,7 +14,7 @@ from apply_server.config import EngineConfig
 from apply_server.decode.loop import decode, prefill
 from apply_server.decode.sampling import Sampling
 from apply_server.engine import build
-from apply_server.errors import InvalidRequest, ModelUnavailable
+from apply_server.errors import Cancelled, InvalidRequest, ModelUnavailable
 from apply_server.models import Report
 from apply_server.target.transformers_model import TransformersTarget
 from apply_server.tokens import HuggingFaceTokenizer, WordTokenizer
@@ -68,6 +68,54 @@ def test_unknown_names_are_refused_before_anything_is_fetched(
     for make in (build.build_engine, build.load_model):
         with pytest.raises(InvalidRequest, match=known):
             make(config, Report())
+
+
+def test_later_edits_of_a_file_compute_only_what_is_new(tmp_path: Path) -> None:
+    config = EngineConfig(str(save_model(tmp_path)), dtype="float32", max_new=400, cost="rho=15")
+    file = "value = 1\n" * 20
+    asked = [request(file, "one"), request(file, "two"), request(f"{file}# end\n", "two")]
+
+    def sessions(each: EngineConfig, ahead: bool = False) -> list[tuple[int, list[int]]]:
+        model = build.load_model(each, Report())
+        engine = build.model_engine(model, each)
+        if ahead:
+            read = list(engine.warm(asked[0].document, "file.py", "python", Event()))
+            assert [event.done for event in read] == [128, 256, 384]
+            assert 384 < read[-1].total < 384 + 128
+        found = []
+        for one in asked:
+            prompt = engine.prompt(one)
+            with engine.session(prompt, engine.answer(prompt), Event()) as session:
+                for done in (prefill, decode):
+                    for _ in done(session, model.target):
+                        pass
+                found.append((session.counters.cached_tokens, session.output))
+        return found
+
+    nothing, kept, ahead = (
+        sessions(replace(config, prefix_cache=0)), sessions(config), sessions(config, ahead=True),
+    )  # fmt: skip
+    assert [cached for cached, _ in nothing] == [0, 0, 0]
+    assert [cached for cached, _ in kept] == [0, 384, 384]
+    assert [cached for cached, _ in ahead] == [384, 384, 384]
+    assert [out for _, out in kept] == [out for _, out in ahead] == [out for _, out in nothing]
+
+
+def test_computing_ahead_can_be_cancelled(tmp_path: Path) -> None:
+    config = EngineConfig(str(save_model(tmp_path)), dtype="float32", cost="rho=15")
+    engine = build.model_engine(build.load_model(config, Report()), config)
+    cancel, document = Event(), request("value = 1\n" * 20, "x").document
+    cancel.set()
+    with pytest.raises(Cancelled):
+        list(engine.warm(document, "file.py", "python", cancel))
+    again = engine.warm(document, "file.py", "python", Event())
+    assert [event.done for event in again] == [128, 256, 384], "the first chunk is known"
+
+
+@pytest.mark.parametrize("limit", [0, -5])
+def test_a_cache_below_nothing_makes_no_configuration_either(limit: int) -> None:
+    with pytest.raises(InvalidRequest, match=f"{limit - 1} MiB"):
+        EngineConfig("m", prefix_cache=limit - 1)
 
 
 @pytest.mark.parametrize("limit", [0, -5])

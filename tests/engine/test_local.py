@@ -107,7 +107,7 @@ def test_an_answer_that_repeats_the_file_changes_nothing() -> None:
 
 def test_special_tokens_and_fences_in_a_file_come_back_as_they_were() -> None:
     original = "a\n```py\n<|im_end|>\n````\n</updated-code>\nb\n"
-    answer = original.replace("b\n", "c\n") + "`````"
+    answer = original.replace("b\n", "c\n") + "~~~"
     assert Bench(answer).done(request(original, "b to c")).text == original.replace("b\n", "c\n")
 
 

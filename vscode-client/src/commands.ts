@@ -26,6 +26,7 @@ export class Commands {
     private readonly jobs: Jobs,
     private readonly instructions: Instructions,
     private readonly documents: Documents,
+    private readonly aboutToAsk: (uri: vscode.Uri) => void,
     private readonly told: (request: ApplyRequest, outcome: Outcome) => void,
   ) {}
 
@@ -39,6 +40,7 @@ export class Commands {
     if (request.instruction !== undefined || request.snippet !== undefined) {
       return this.start(request);
     }
+    this.aboutToAsk(request.uri);
     const name = path.posix.basename(request.uri.path);
     const instruction = await this.instructions.ask(name, request.selection !== undefined);
     return instruction === undefined ? undefined : this.start({ ...request, instruction });

@@ -61,9 +61,15 @@ export function activate(context: vscode.ExtensionContext): Api {
       log.show(true);
     },
   });
-  const commands = new Commands(jobs, new Instructions(context.globalState), documents, (r, o) => {
-    outcomes.show(r, o);
-  });
+  const commands = new Commands(
+    jobs,
+    new Instructions(context.globalState),
+    documents,
+    (uri) => void server.prepare(uri),
+    (request, outcome) => {
+      outcomes.show(request, outcome);
+    },
+  );
 
   const refresh = (): void => {
     lenses.refresh();

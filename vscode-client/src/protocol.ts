@@ -6,6 +6,7 @@
 export const METHODS = {
   apply: 'applyEdit/apply',
   cancel: 'applyEdit/cancel',
+  prepare: 'applyEdit/prepare',
   stats: 'applyEdit/stats',
 } as const;
 
@@ -57,6 +58,7 @@ export interface ApplyParams {
 /** Times as their names say; `added` and `removed` are lines, shares are 0 to 1. */
 export interface Report {
   readonly promptTokens: number;
+  readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly targetPasses: number;
   readonly tokensPerPass: number;

@@ -93,6 +93,16 @@ export class Server implements vscode.Disposable {
     }
   }
 
+  /** The user is about to ask for an edit of `uri`: the server may read the file meanwhile. */
+  async prepare(uri: vscode.Uri): Promise<void> {
+    try {
+      const client = await this.ready();
+      await client.sendNotification(METHODS.prepare, { textDocument: { uri: uri.toString() } });
+    } catch (error) {
+      this.log.debug(`Nothing could be prepared: ${text(error)}`); // the edit will tell the user
+    }
+  }
+
   /** Hand the settings over anew, where a server runs. */
   async updateSettings(): Promise<void> {
     const settings = { [SECTION]: serverSettings() };

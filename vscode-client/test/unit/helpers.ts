@@ -15,6 +15,7 @@ export function edit(from: [number, number], to: [number, number], newText: stri
 
 export const report: Report = {
   promptTokens: 10,
+  cachedTokens: 0,
   outputTokens: 20,
   targetPasses: 2,
   tokensPerPass: 10,
