@@ -18,7 +18,7 @@ from apply_server.decode.draft import NO_DRAFT, ROOT, Distribution, Draft
 from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import UNDECIDED, Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
-from apply_server.target import attention, lean, support
+from apply_server.target import attention, heap, lean, support
 from apply_server.target.arithmetic import TOLERANCES, FloatArithmetic
 from apply_server.target.attention import Block
 from apply_server.target.choose import Asked, choose, draft_token, near_ties
@@ -168,6 +168,7 @@ class TransformersTarget:
             dtype = support.resolve_dtype(dtype, device, lean=lean.fits(config))
             make = _lean if device == "cpu" and lean.fits(config) else _stock
             network = make(folder, config, device, dtype)
+            heap.give_back()
             target = cls(network, support.context_length(config), prefix_bytes)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(f"Could not load a model from {folder}: {error}") from error
