@@ -28,7 +28,7 @@ export default ts.config(
             'setInterval',
             'clearInterval',
           ],
-          ...['Element', 'document', 'navigator', 'URLSearchParams'],
+          ...['Element', 'document', 'getComputedStyle', 'navigator', 'URLSearchParams'],
         ].map((name) => [name, 'readonly']),
       ),
     },

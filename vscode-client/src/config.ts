@@ -8,6 +8,7 @@ import { SECTION } from './protocol';
 
 export interface ClientSettings {
   readonly model: string;
+  readonly verify: 'always' | 'whenAmbiguous' | 'never';
   readonly preview: 'always' | 'never';
   readonly autoAcceptDelay: number;
   readonly pythonPath: string;
@@ -17,9 +18,10 @@ export interface ClientSettings {
 export const RESTARTING = ['pythonPath', 'endpoint'].map((name) => `${SECTION}.${name}`);
 
 export function clientSettings(scope?: vscode.Uri): ClientSettings {
-  const section = vscode.workspace.getConfiguration(SECTION, scope);
+  const section = vscode.workspace.getConfiguration(SECTION, scope ?? null); // null: of no file
   return {
     model: section.get('model', ''),
+    verify: section.get('verify', 'always'),
     preview: section.get('preview', 'always'),
     autoAcceptDelay: section.get('autoAcceptDelay', 0),
     pythonPath: section.get('pythonPath', '').trim(),

@@ -121,6 +121,10 @@ export class EditSession {
     return this.decisions[hunk] ?? 'undecided';
   }
 
+  get undecidedCount(): number {
+    return this.decisions.filter((decision) => decision === 'undecided').length;
+  }
+
   /** The first undecided hunk from `from` on, else the first of all. */
   nextUndecided(from = 0): number | undefined {
     const after = this.decisions.indexOf('undecided', from);
@@ -247,7 +251,7 @@ function isInsertion(hunk: Hunk, line: number): boolean {
   return hunk.start === line && hunk.end === line;
 }
 
-/** The columns in which `text` differs from `other`, between their common head and tail. */
+/** The columns in which `text` differs from `other`, where more than space is common before or after. */
 function differing(text: string, other: string): readonly [number, number] | undefined {
   const most = Math.min(text.length, other.length);
   let head = 0;
@@ -259,5 +263,6 @@ function differing(text: string, other: string): readonly [number, number] | und
     tail += 1;
   }
   const to = text.length - tail;
-  return head < to && head + tail > 0 ? [head, to] : undefined;
+  const common = text.slice(0, head) + text.slice(to);
+  return head < to && common.trim() !== '' ? [head, to] : undefined;
 }

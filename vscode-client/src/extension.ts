@@ -13,11 +13,12 @@ import { SECTION } from './protocol';
 import { Lenses } from './review/codeLens';
 import { Decorations } from './review/decorations';
 import { closeLeftovers, Documents } from './review/documents';
-import { GAVE_UP, Server } from './server';
+import { Server } from './server';
 import { Installer } from './setup/installer';
 import { Locator } from './setup/locator';
 import { Setup } from './setup/setup';
 import { StatusBar } from './status';
+import { GAVE_UP } from './words';
 
 /** What `vscode.extensions.getExtension(…).exports` offers; the same as the command. */
 export interface Api {
@@ -72,7 +73,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   );
 
   const refresh = (): void => {
-    lenses.refresh();
+    lenses.refresh(jobs.all);
     contexts.refresh();
     const job = jobs.current ?? jobs.all.at(-1);
     if (job !== undefined) {

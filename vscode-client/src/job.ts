@@ -57,7 +57,7 @@ export class Job implements vscode.Disposable {
   constructor(
     readonly document: vscode.TextDocument,
     readonly request: ApplyRequest,
-    private readonly settings: Pick<ClientSettings, 'preview' | 'autoAcceptDelay'>,
+    private readonly settings: Pick<ClientSettings, 'verify' | 'preview' | 'autoAcceptDelay'>,
     documents: Documents,
     decorations: Decorations,
   ) {
@@ -138,7 +138,10 @@ export class Job implements vscode.Disposable {
       ...(instruction === undefined ? {} : { instruction }),
       ...(snippet === undefined ? {} : { snippet }),
       ...(selection === undefined ? {} : { selection: rangeOf(selection) }),
-      ...(allowedGuards === undefined ? {} : { options: { allowedGuards } }),
+      options: {
+        verify: this.settings.verify, // the folder's own; the server knows only the window's
+        ...(allowedGuards === undefined ? {} : { allowedGuards }),
+      },
     };
     try {
       const result = await send(params, this.listener(), this.cancelSource.token);

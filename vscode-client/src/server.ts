@@ -23,6 +23,7 @@ import {
   type PartialResult,
 } from './protocol';
 import { RestartPolicy } from './restarts';
+import { STOPPED } from './words';
 
 const STOP_TIMEOUT_MS = 5000;
 
@@ -52,6 +53,8 @@ export class Server implements vscode.Disposable {
   private client: Promise<Client> | undefined;
   private backOff: Promise<void> | undefined;
   private disposed = false;
+  /** Whether a server came up since the last stop; one that keeps dying is still wanted. */
+  private wanted = false;
   private tokens = 0;
 
   /** `locate` gives the command to run, or raises a Failure; `gaveUp` tells that it keeps dying. */
@@ -60,11 +63,6 @@ export class Server implements vscode.Disposable {
     private readonly locate: () => Promise<Executable>,
     private readonly gaveUp: () => void,
   ) {}
-
-  /** Whether a server was asked for and has not ended. */
-  get isWanted(): boolean {
-    return this.client !== undefined;
-  }
 
   /** Send an edit; rejects with what the server says, or with a Failure where there is none. */
   async apply(
@@ -107,13 +105,17 @@ export class Server implements vscode.Disposable {
   async updateSettings(): Promise<void> {
     const settings = { [SECTION]: serverSettings() };
     const client = await this.client?.catch(() => undefined);
-    await client?.sendNotification('workspace/didChangeConfiguration', { settings });
+    try {
+      await client?.sendNotification('workspace/didChangeConfiguration', { settings });
+    } catch (error) {
+      this.log.debug(`A server that ends needs no settings: ${text(error)}`);
+    }
   }
 
   /** Stop the server and, if it had been started, start it anew. */
   async restart(): Promise<void> {
     this.restarts.reset();
-    const wanted = this.isWanted;
+    const { wanted } = this;
     await this.stop();
     if (wanted) {
       await this.ready();
@@ -123,6 +125,7 @@ export class Server implements vscode.Disposable {
   async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
+    this.wanted = false;
     try {
       await (await client)?.dispose(STOP_TIMEOUT_MS);
     } catch (error) {
@@ -140,7 +143,9 @@ export class Server implements vscode.Disposable {
     this.client ??= this.start();
     const starting = this.client;
     try {
-      return await starting;
+      const client = await starting;
+      this.wanted = true;
+      return client;
     } catch (error) {
       if (this.client === starting) {
         this.client = undefined;
@@ -207,9 +212,6 @@ export class Server implements vscode.Disposable {
     return `applyEdit-${this.tokens}`;
   }
 }
-
-export const STOPPED = 'The server stopped. Nothing was changed.';
-export const GAVE_UP = 'The server stopped 6 times in 3 minutes and is not started again.';
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -19,13 +19,13 @@ export class StatusBar implements vscode.Disposable {
   /** What `job` does now. */
   showJob(job: Job): void {
     const name = path.posix.basename(job.document.uri.path);
-    const { phase, progress, hunkCount } = job.session;
+    const { phase, progress, undecidedCount } = job.session;
     if (phase === 'running') {
       const known = progress.share > 0 ? words.progress(progress) : job.message || 'starting';
       this.show(`$(sync~spin) ${name} ${known}`, 'Cancel the edit', 'applyEdit.cancel');
       return;
     }
-    const toReview = `$(diff) ${name}: ${words.changes(hunkCount)} to review`;
+    const toReview = `$(diff) ${name}: ${words.changes(undecidedCount)} to review`;
     this.show(toReview, 'Go to the next change', 'applyEdit.nextHunk');
   }
 

@@ -4,6 +4,8 @@ import type { Progress } from './editSession';
 
 export const NO_CHANGES = 'No changes: the edit is already applied.';
 export const FILE_CHANGED = 'The file changed since it was read.';
+export const STOPPED = 'The server stopped. Nothing was changed.';
+export const GAVE_UP = 'The server stopped 6 times in 3 minutes and is not started again.';
 
 /** `Applied cart.py +15 −3 · 450 ms · 92% copied`; the counts are lines. */
 export function applied(

@@ -1,4 +1,7 @@
-/** Accept and reject above each change of a preview, and for all of them at its top. */
+/**
+ * Accept and reject above each change of a finished preview, and for all of them at its top. None
+ * while an edit runs: they would push the lines about that are being watched.
+ */
 
 import * as vscode from 'vscode';
 import type { Row } from '../editSession';
@@ -14,18 +17,25 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     this,
   );
 
+  private shown = '';
+
   constructor(private readonly jobOf: (uri: vscode.Uri) => Job | undefined) {}
 
-  refresh(): void {
-    this.changed.fire();
+  /**
+   * Have them asked for anew where they differ from those of before. VS Code waits for a quiet moment
+   * to ask, and one edit's progress would leave none to another that is being reviewed.
+   */
+  refresh(jobs: readonly Job[]): void {
+    const now = JSON.stringify(jobs.map(offered));
+    if (now !== this.shown) {
+      this.shown = now;
+      this.changed.fire();
+    }
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const job = this.jobOf(document.uri);
-    if (job === undefined) {
-      return [];
-    }
-    return [...lensesForAll(job), ...lensesOfHunks(job)];
+    return job?.session.phase === 'reviewing' ? [...lensesForAll(), ...lensesOfHunks(job)] : [];
   }
 
   dispose(): void {
@@ -34,13 +44,16 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 }
 
-function lensesForAll(job: Job): vscode.CodeLens[] {
-  if (job.session.phase === 'running') {
-    return [lens(0, '$(sync~spin) Applying …'), lens(0, '$(circle-slash) Cancel', 'cancel')];
-  }
+/** What the lenses of a job depend on, but for the preview's text, whose changes VS Code sees itself. */
+function offered({ session, preview }: Job): unknown {
+  const hunks = Array.from({ length: session.hunkCount }, (_, hunk) => session.decision(hunk));
+  return [preview.uri, session.phase, session.phase === 'reviewing' ? hunks : []];
+}
+
+function lensesForAll(): vscode.CodeLens[] {
   return [
     lens(0, '$(check-all) Accept All', 'acceptAll'),
-    lens(0, '$(close-all) Reject All', 'rejectAll'),
+    lens(0, '$(discard) Reject All', 'rejectAll'),
     lens(0, '$(diff) Side by Side', 'showDiff'),
   ];
 }
@@ -52,24 +65,23 @@ function lensesOfHunks(job: Job): vscode.CodeLens[] {
     const rows = preview.rows.filter((row) => row.hunk === hunk);
     const first = preview.rowsOf(hunk)?.[0];
     if (first !== undefined && session.decision(hunk) === 'undecided') {
-      lenses.push(...lensesOf(hunk, first, rows, job));
+      lenses.push(...lensesOf(hunk, first, rows, session.hunkCount));
     }
   }
   return lenses;
 }
 
-function lensesOf(hunk: number, line: number, rows: readonly Row[], job: Job): vscode.CodeLens[] {
-  const { phase, hunkCount } = job.session;
+function lensesOf(
+  hunk: number,
+  line: number,
+  rows: readonly Row[],
+  hunkCount: number,
+): vscode.CodeLens[] {
   const added = rows.filter(({ kind }) => kind === 'added' || kind === 'changed').length;
-  const title = change(hunk, hunkCount, added, rows.length - added);
-  if (phase === 'running') {
-    const verified = rows.every((row) => row.verified);
-    return [lens(line, `${title} · ${verified ? 'verified' : 'not verified yet'}`)];
-  }
   return [
     lens(line, '$(check) Accept', 'acceptHunk', hunk),
     lens(line, '$(close) Reject', 'rejectHunk', hunk),
-    lens(line, title),
+    lens(line, change(hunk, hunkCount, added, rows.length - added)),
   ];
 }
 

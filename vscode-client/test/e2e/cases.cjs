@@ -80,6 +80,7 @@ const files = {
   'locked.py': plain,
   'unended.py': 'a = 1\nb = 2',
   'gone.py': plain,
+  'unknown.py': plain, // no answer: as if there were no model
 };
 
 const answers = {

@@ -13,7 +13,8 @@ type Name =
   | 'locked.py'
   | 'unended.py'
   | 'gone.py';
+type Unanswered = 'unknown.py';
 
-export const files: Readonly<Record<Name, string>>;
+export const files: Readonly<Record<Name | Unanswered, string>>;
 export const answers: Readonly<Record<Name, string>>;
 export const snippet: string;

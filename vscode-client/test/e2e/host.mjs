@@ -2,17 +2,17 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { answers, files } from './cases.cjs';
+import { serveRequests } from './requests.mjs';
 import { openWorkbench } from './workbench.mjs';
 
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 900_000;
 const CLIENT = path.resolve(import.meta.dirname, '../..');
 
 export async function runHostTests() {
   const workbench = await openWorkbench({ files, answers, passDelayMs: 20 });
   const { page, address, port } = workbench;
-  const camera = setInterval(() => {
-    void takePictures(page, workbench.workspace);
-  }, 200);
+  const roots = twoRoots(workbench.folder);
+  const requests = serveRequests(page, workbench.folder);
   try {
     const ended = new Promise((resolve) => page.exposeFunction('codeAutomationExit', resolve));
     await page.exposeFunction('codeAutomationLog', () => undefined);
@@ -22,35 +22,37 @@ export async function runHostTests() {
       ['extensionDevelopmentPath', remote('')],
       ['extensionTestsPath', remote('out/host/index.js')],
     ]);
-    const query = new URLSearchParams({ folder: workbench.workspace, payload });
+    const query = new URLSearchParams({ workspace: roots, payload });
     await page.goto(`${address}/?${query}`);
-    const code = await Promise.race([
-      ended,
-      new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS, 'timed out')),
-    ]);
+    const overdue = new Promise((resolve) => setTimeout(resolve, TIMEOUT_MS, 'timed out').unref());
+    const code = await Promise.race([ended, overdue]);
     if (code !== 0) {
       fs.mkdirSync('artefacts', { recursive: true });
       await page.screenshot({ path: 'artefacts/host-failed.png' });
     }
-    const results = path.join(workbench.workspace, 'results.txt');
+    const results = path.join(workbench.folder, 'results.txt');
     console.log(fs.existsSync(results) ? fs.readFileSync(results, 'utf8') : 'no results');
     keepLogs(workbench.folder);
     return code === 0;
   } finally {
-    clearInterval(camera);
+    await requests.stop();
     await workbench.stop();
   }
 }
 
-/** A test asks for a picture with a file NAME.picture, and waits until the file is gone. */
-async function takePictures(page, workspace) {
-  for (const file of fs.readdirSync(workspace).filter((name) => name.endsWith('.picture'))) {
-    const name = path.basename(file, '.picture');
-    fs.mkdirSync('artefacts', { recursive: true });
-    await page.locator(`.monaco-workbench.${name}`).waitFor();
-    await page.screenshot({ path: `artefacts/${name}.png` });
-    fs.rmSync(path.join(workspace, file), { force: true });
-  }
+/** A workspace of two folders; in the second one, edits are applied without a preview. */
+function twoRoots(folder) {
+  const settings = path.join(folder, 'second', '.vscode', 'settings.json');
+  fs.mkdirSync(path.dirname(settings), { recursive: true });
+  fs.writeFileSync(
+    settings,
+    JSON.stringify({ 'applyEdit.preview': 'never', 'applyEdit.verify': 'never' }),
+  );
+  fs.writeFileSync(path.join(folder, 'second', 'plain.py'), files['plain.py']);
+  const roots = path.join(folder, 'two.code-workspace');
+  const folders = ['workspace', 'second'].map((name) => ({ path: name }));
+  fs.writeFileSync(roots, JSON.stringify({ folders }));
+  return roots;
 }
 
 function keepLogs(folder) {

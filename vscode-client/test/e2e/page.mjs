@@ -3,24 +3,23 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
+import { actions, condition } from './actions.mjs';
 import { answers, files, snippet } from './cases.cjs';
 import { openWorkbench } from './workbench.mjs';
-
-const ROWS = '.quick-input-list .monaco-list-row';
-const INPUT = '.quick-input-widget input.input';
 
 export async function runPageTests() {
   fs.mkdirSync('artefacts', { recursive: true });
   const vsix = path.resolve('apply-edit.vsix');
-  const workbench = await openWorkbench({ files, answers, vsix, passDelayMs: 150 });
+  const workbench = await openWorkbench({ files, answers, vsix, passDelayMs: 150, trust: true });
   const { page } = workbench;
-  page.setDefaultTimeout(30_000);
+  layTrap(workbench);
   let failed = 0;
   try {
     await page.goto(`${workbench.address}/?folder=${workbench.workspace}`);
     await page.waitForSelector('.monaco-workbench .statusbar-item');
+    const only = new RegExp(process.env.ONLY ?? '');
     const all = Object.entries(tests(page, workbench));
-    for (const [name, test] of all.filter(([name]) => name.includes(process.env.ONLY ?? ''))) {
+    for (const [name, test] of all.filter(([name]) => only.test(name))) {
       const started = Date.now();
       let verdict = 'ok';
       try {
@@ -30,6 +29,7 @@ export async function runPageTests() {
         const focus = await page.evaluate(() => document.activeElement?.className);
         verdict = `not ok, focus on ${focus}: ${error.stack}`;
         await page.screenshot({ path: `artefacts/failed-${name.replaceAll(/\W+/g, '-')}.png` });
+        await page.reload(); // no dialog stays in the way of the next test
       }
       console.log(`${name} (${Date.now() - started} ms): ${verdict}`);
     }
@@ -40,64 +40,74 @@ export async function runPageTests() {
   return failed === 0;
 }
 
+/** A workspace that brings its own Python, which tells that it was run. */
+function layTrap({ folder, workspace, python }) {
+  const trap = path.join(folder, 'trap');
+  const script = `#!/bin/sh\ntouch '${folder}/trapped'\nexec '${python}' "$@"\n`;
+  fs.writeFileSync(trap, script, { mode: 0o755 });
+  fs.mkdirSync(path.join(workspace, '.vscode'));
+  const settings = JSON.stringify({ 'applyEdit.pythonPath': trap });
+  fs.writeFileSync(path.join(workspace, '.vscode', 'settings.json'), settings);
+}
+
 function tests(page, workbench) {
-  const read = (name) => fs.readFileSync(path.join(workbench.workspace, name), 'utf8');
+  const { closeAll, command, instruct, lens, open, read, rows, saved, status, tab, toast } =
+    actions(workbench);
   const picture = (name) => page.screenshot({ path: `artefacts/${name}.png` });
-  const lens = (text) => page.locator('.codelens-decoration > *', { hasText: text });
-  const toast = (text) =>
-    page.locator('.notifications-toasts .notification-list-item', { hasText: text }).first();
 
-  async function command(title) {
-    await page.keyboard.press('F1');
-    await page.locator(INPUT).waitFor();
-    await page.locator(INPUT).fill(`>${title}`);
-    await page.locator(ROWS, { hasText: title }).first().waitFor();
-    await page.keyboard.press('Enter');
-  }
+  /** An edit is running, and shows something. */
+  const running = () => page.locator('.view-lines', { hasText: 'g_14' }).waitFor();
+  const restricted = status('Restricted Mode');
+  const serverPid = () => {
+    const started = fs.readFileSync(path.join(workbench.folder, 'started'), 'utf8').split('\n');
+    return Number.parseInt(started.filter((line) => line.includes(' serve ')).at(-1), 10);
+  };
 
-  async function open(name) {
-    await page.keyboard.press('Control+P');
-    await page.locator(INPUT).fill(name);
-    await page.locator(ROWS, { hasText: name }).first().waitFor();
-    await page.keyboard.press('Enter');
-    await page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
-    await page.locator('.editor-instance .view-lines').first().click();
-  }
-
-  async function instruct(text) {
-    await command('Apply Edit: Apply Edit…');
-    await page.locator('.quick-input-title', { hasText: 'Apply Edit:' }).waitFor();
-    if (text !== undefined) {
-      await page.locator(INPUT).fill(text);
-      await page.locator(ROWS, { hasText: 'Enter to apply' }).waitFor();
-    }
-    await page.keyboard.press('Enter');
-  }
-
-  async function saved(name, wanted) {
-    await page.keyboard.press('Control+S');
-    await page.locator('.tab.active.dirty').waitFor({ state: 'detached' });
+  /** Reload the window; the preview that was open is gone, and so is the server. */
+  async function reload(name) {
+    const pid = serverPid();
+    await page.locator('.tab[data-resource-name^="Apply Edit:"]').waitFor();
+    await page.reload();
+    await page.locator(`.tab[data-resource-name="${name}"]`).waitFor();
+    await page.locator('.tab[data-resource-name^="Apply Edit:"]').waitFor({ state: 'detached' });
     await condition(
-      () => read(name) === wanted,
-      () => `${name} is:\n${read(name)}`,
+      () => !isRunning(pid),
+      () => `the server ${pid} still runs`,
     );
   }
 
-  const tab = (name) => page.locator(`.tab.active[data-resource-name="${name}"]`);
-  const closeAll = () => command('View: Close All Editors');
-
   return {
+    async 'a workspace that is not trusted does not choose the Python'() {
+      await restricted.waitFor();
+      await open('plain.py');
+      await instruct('Change two values.');
+      await lens('Accept All').waitFor();
+      assert.ok(!fs.existsSync(path.join(workbench.folder, 'trapped')));
+      await page.keyboard.press('Control+Shift+Enter');
+      await saved('plain.py', answers['plain.py']);
+      await page.keyboard.press('Control+Z');
+      await saved('plain.py', files['plain.py']);
+      await closeAll();
+    },
+
+    async 'once it is trusted, its Python runs the server'() {
+      await command('Workspaces: Manage Workspace Trust');
+      const editor = page.locator('.workspace-trust-editor');
+      await editor.locator('.monaco-button', { hasText: 'Trust' }).first().click();
+      await restricted.waitFor({ state: 'detached' });
+      await condition(() => fs.existsSync(path.join(workbench.folder, 'trapped')));
+      await closeAll();
+    },
+
     async 'an instruction from the palette, accepted with the key, undone once'() {
       await open('cart.py');
+      await page.keyboard.press('Control+Home');
       await instruct('Give items a discount.');
       await lens('Accept All').waitFor();
-      const editor = page.locator('.editor-group-container');
-      await editor.screenshot({ path: 'artefacts/preview.png' });
+      await page.locator('.part.editor').screenshot({ path: 'artefacts/preview.png' });
       await page.keyboard.press('Control+Shift+Enter');
       await tab('cart.py').waitFor();
-      await page
-        .locator('.statusbar-item', { hasText: /Applied cart\.py \+3 −2 · .* copied/ })
-        .waitFor();
+      await status(/Applied cart\.py \+3 −2 · .* copied/).waitFor();
       await picture('applied');
       await saved('cart.py', answers['cart.py']);
       await page.keyboard.press('Control+Z');
@@ -106,7 +116,7 @@ function tests(page, workbench) {
 
     async 'the last instruction comes first; a change is rejected by its button'() {
       await command('Apply Edit: Apply Edit…');
-      await page.locator(ROWS, { hasText: 'Give items a discount.' }).waitFor();
+      await rows('Give items a discount.').waitFor();
       await picture('history');
       await page.keyboard.press('Enter');
       await lens('Accept All').waitFor();
@@ -143,32 +153,28 @@ function tests(page, workbench) {
       await instruct('Rename all.');
       const notification = toast('Apply Edit: slow.py');
       await notification.waitFor();
-      await lens('Applying').waitFor();
+      await running();
       await condition(async () => /\d+%/.test(await notification.innerText()));
       await picture('running');
       await notification.locator('.monaco-button', { hasText: 'Cancel' }).click();
       await tab('slow.py').waitFor();
-      await page
-        .locator('.statusbar-item', { hasText: 'Cancelled. Nothing was changed.' })
-        .waitFor();
+      await status('Cancelled. Nothing was changed.').waitFor();
       assert.equal(read('slow.py'), files['slow.py']);
     },
 
     async 'Escape cancels'() {
       await instruct('Rename all again.');
-      await lens('Applying').waitFor();
+      await running();
       await page.keyboard.press('Escape');
       await tab('slow.py').waitFor();
-      await page
-        .locator('.statusbar-item', { hasText: 'Cancelled. Nothing was changed.' })
-        .waitFor();
+      await status('Cancelled. Nothing was changed.').waitFor();
       await closeAll();
     },
 
     async 'typing in the file ends the edit; Retry makes it again'() {
       await open('typed.py');
       await instruct('Rename all.');
-      await lens('Applying').waitFor();
+      await running();
       await page.locator('.tab[data-resource-name="typed.py"]').click();
       await page.locator('.editor-instance .view-lines').first().click();
       await page.keyboard.press('Control+Home');
@@ -178,21 +184,45 @@ function tests(page, workbench) {
       await picture('file-changed');
       assert.equal(await warning.locator('.monaco-button', { hasText: 'Show Log' }).count(), 1);
       await warning.locator('.monaco-button', { hasText: 'Retry' }).click();
-      await lens('Applying').waitFor();
+      await running();
       await page.keyboard.press('Escape');
       await tab('typed.py').waitFor();
       await saved('typed.py', `#${files['typed.py']}`);
       await closeAll();
     },
+
+    async 'reloading the window during an edit loses nothing'() {
+      await open('slow2.py');
+      await page.keyboard.press('Control+Home');
+      await page.keyboard.type('#');
+      await instruct('Rename all.');
+      await running();
+      await reload('slow2.py');
+      await saved('slow2.py', `#${files['slow2.py']}`);
+      await closeAll();
+    },
+
+    async 'reloading the window during the review loses nothing'() {
+      await open('other.py');
+      await instruct('Change two values.');
+      await lens('Accept All').waitFor();
+      await reload('other.py');
+      await page.locator('.tab.dirty').waitFor({ state: 'detached' });
+      assert.equal(read('other.py'), files['other.py']);
+      await open('other.py');
+      await instruct('Change two values.'); // as ever
+      await lens('Accept All').waitFor();
+      await page.keyboard.press('Control+Shift+Enter');
+      await saved('other.py', answers['other.py']);
+      await closeAll();
+    },
   };
 }
 
-async function condition(holds, explain = () => String(holds)) {
-  for (let tries = 0; tries < 600; tries += 1) {
-    if (await holds()) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
-  assert.fail(`it never came true: ${explain()}`);
 }

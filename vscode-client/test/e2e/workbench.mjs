@@ -7,6 +7,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
 
+/** No test is about speed: only what never comes takes longer. */
+export const PATIENCE_MS = 120_000;
+
 const CACHE = process.env.XDG_CACHE_HOME ?? path.join(os.homedir(), '.cache');
 const CODE_SERVER = process.env.CODE_SERVER ?? path.join(CACHE, 'apply-server-ci', 'code-server');
 const ENTRY = path.join(CODE_SERVER, 'node_modules/code-server/out/node/entry.js');
@@ -15,7 +18,9 @@ const PYTHON = process.env.PYTHON ?? 'python3';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 
 const SETTINGS = {
-  'security.workspace.trust.enabled': false,
+  'security.workspace.trust.startupPrompt': 'never',
+  'security.workspace.trust.banner': 'never',
+  'editor.cursorBlinking': 'solid',
   'workbench.startupEditor': 'none',
   'workbench.tips.enabled': false,
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
@@ -31,8 +36,19 @@ const SETTINGS = {
   'files.autoSave': 'off',
 };
 
-/** Files `{name: text}` are the workspace's; `answers` `{name: text}` is what the target writes. */
-export async function openWorkbench({ files, answers, settings = {}, vsix, passDelayMs = 0 }) {
+/**
+ * Files `{name: text}` are the workspace's; `answers` `{name: text}` is what the target writes, and
+ * without them there is no Python to begin with. With `trust`, the workspace isn't trusted at first.
+ */
+export async function openWorkbench({
+  files,
+  answers,
+  settings = {},
+  vsix,
+  passDelayMs = 0,
+  trust = false,
+  env = {},
+}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'apply-edit-'));
   const workspace = path.join(folder, 'workspace');
   const user = path.join(folder, 'user');
@@ -47,29 +63,32 @@ export async function openWorkbench({ files, answers, settings = {}, vsix, passD
   for (const [name, text] of Object.entries(files)) {
     fs.writeFileSync(path.join(workspace, name), text);
   }
-  const python = scriptedPython(folder, answers, passDelayMs);
-  const all = { ...SETTINGS, ...settings };
+  const python = answers && scriptedPython(folder, answers, passDelayMs);
+  const all = { ...SETTINGS, 'security.workspace.trust.enabled': trust, ...settings };
   fs.writeFileSync(path.join(user, 'User', 'settings.json'), JSON.stringify(all));
-  const machine = { 'applyEdit.pythonPath': python };
+  const machine = python === undefined ? {} : { 'applyEdit.pythonPath': python };
   fs.writeFileSync(path.join(user, 'Machine', 'settings.json'), JSON.stringify(machine));
   fs.writeFileSync(path.join(folder, 'config.yaml'), 'auth: none\n');
   const dirs = ['--config', path.join(folder, 'config.yaml'), '--user-data-dir', user];
   dirs.push('--extensions-dir', extensions);
   if (vsix !== undefined) {
-    execFileSync(process.execPath, [ENTRY, ...dirs, '--install-extension', vsix], environment());
+    execFileSync(process.execPath, [ENTRY, ...dirs, '--install-extension', vsix], environment(env));
   }
   const port = await freePort();
-  const server = serve([...dirs, '--bind-addr', `127.0.0.1:${port}`], workspace, folder);
+  dirs.push('--bind-addr', `127.0.0.1:${port}`, ...(trust ? [] : ['--disable-workspace-trust']));
   const address = `http://127.0.0.1:${port}`;
+  const server = await started(`${address}/healthz`, () =>
+    serve([...dirs, workspace], folder, environment(env)),
+  );
   let browser;
   try {
-    await answering(`${address}/healthz`);
     browser = await launch();
   } catch (error) {
     await stop();
     throw error;
   }
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.setDefaultTimeout(PATIENCE_MS);
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: address });
   return { folder, workspace, address, port, page: await context.newPage(), python, stop };
 
@@ -80,7 +99,10 @@ export async function openWorkbench({ files, answers, settings = {}, vsix, passD
   }
 }
 
-/** A Python whose `serve` answers from a file: the product needs no door for tests. */
+/**
+ * A Python whose `serve` answers from a file: the product needs no door for tests. It fetches no model.
+ * Beside it is `bare`, which has no server until it is told to install one.
+ */
 function scriptedPython(folder, answers, passDelayMs) {
   const script = path.join(folder, 'python');
   const file = path.join(folder, 'answers.json');
@@ -93,26 +115,38 @@ function scriptedPython(folder, answers, passDelayMs) {
 echo "$$ $*" >> '${folder}/started'
 case "$*" in
   *" serve "*) exec ${PYTHON} "$@" ${scripted} ;;
+  *" models pull "*) exit 0 ;;
   *) exec ${PYTHON} "$@" ;;
 esac
+`,
+    { mode: 0o755 },
+  );
+  fs.writeFileSync(
+    path.join(folder, 'bare'),
+    `#!/bin/sh
+case "$1" in
+  */install.py) exec touch '${folder}/installed' ;;
+esac
+[ -e '${folder}/installed' ] && exec '${script}' "$@"
+exec ${PYTHON} -I -S "$@"
 `,
     { mode: 0o755 },
   );
   return script;
 }
 
-function environment() {
+function environment(more) {
   const gallery = JSON.stringify({ serviceUrl: '' });
-  const env = { ...process.env, PYTHONPATH: ROOT, EXTENSIONS_GALLERY: gallery };
+  const env = { ...process.env, PYTHONPATH: ROOT, EXTENSIONS_GALLERY: gallery, ...more };
   return { env, stdio: ['ignore', 'ignore', 'inherit'] };
 }
 
-function serve(options, workspace, folder) {
+function serve(options, folder, surroundings) {
   const log = fs.openSync(path.join(folder, 'code-server.log'), 'w');
-  const quiet = ['--disable-telemetry', '--disable-update-check', '--disable-workspace-trust'];
+  const quiet = ['--disable-telemetry', '--disable-update-check'];
   quiet.push('--disable-getting-started-override');
-  return spawn(process.execPath, [ENTRY, ...options, ...quiet, workspace], {
-    ...environment(),
+  return spawn(process.execPath, [ENTRY, ...quiet, ...options], {
+    ...surroundings,
     stdio: ['ignore', log, log],
     detached: true,
   });
@@ -122,7 +156,12 @@ function launch() {
   const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
   flags.push('--disable-background-networking', '--disable-component-update');
   flags.push('--disable-sync', '--disable-dev-shm-usage');
-  return chromium.launch({ executablePath: CHROMIUM, headless: true, args: flags });
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    headless: true,
+    args: flags,
+    timeout: PATIENCE_MS,
+  });
 }
 
 function freePort() {
@@ -134,18 +173,28 @@ function freePort() {
   });
 }
 
-async function answering(url) {
-  for (let tries = 0; tries < 300; tries += 1) {
-    try {
-      if ((await fetch(url)).ok) {
-        return;
-      }
-    } catch {
-      // not up yet
+/** The server, once it answers. It gives itself ten seconds to come up, too few on a busy machine. */
+async function started(url, start) {
+  let server = start();
+  for (const last = Date.now() + PATIENCE_MS; Date.now() < last; ) {
+    if (await isAnswered(url)) {
+      return server;
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
+    if (server.exitCode !== null) {
+      server = start();
+    }
   }
+  await ended(server);
   throw new Error(`nothing answers at ${url}`);
+}
+
+async function isAnswered(url) {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false; // not up yet
+  }
 }
 
 /** The whole process group, and only that. */

@@ -6,11 +6,12 @@ import { snippet } from '../e2e/cases.cjs';
 import { test } from './runner';
 import * as s from './support';
 
+/** Themes, how the page calls their kinds, and how package.json does. */
 const THEMES = [
-  ['Default Dark Modern', 'vs-dark'],
-  ['Default Light Modern', 'vs'],
-  ['Default High Contrast', 'hc-black'],
-  ['Default High Contrast Light', 'hc-light'],
+  ['Default Dark Modern', 'vs-dark', 'dark'],
+  ['Default Light Modern', 'vs', 'light'],
+  ['Default High Contrast', 'hc-black', 'highContrast'],
+  ['Default High Contrast Light', 'hc-light', 'highContrastLight'],
 ] as const;
 
 export function edits(): void {
@@ -116,9 +117,9 @@ export function edits(): void {
     await s.reviewed();
     await s.run('applyEdit.acceptHunk', 2);
     const settings = vscode.workspace.getConfiguration('workbench');
-    for (const [id, name] of THEMES) {
+    for (const [id, name, kind] of THEMES) {
       await settings.update('colorTheme', id, vscode.ConfigurationTarget.Global);
-      await s.picture(name);
+      await s.picture(name, s.colors(kind, 'addedBorder', 'changedBorder', 'removedBorder'));
     }
     await settings.update('colorTheme', undefined, vscode.ConfigurationTarget.Global);
     await s.run('applyEdit.rejectAll');

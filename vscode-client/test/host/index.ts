@@ -1,23 +1,33 @@
 /** The entry that VS Code runs in its extension host. */
 
-import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { edits } from './edits';
 import { runAll } from './runner';
-import { closeAll, configure, folder } from './support';
+import { setup } from './setup';
+import { beside, closeAll, configure, run as command } from './support';
 import { trouble } from './trouble';
 
 export async function run(): Promise<void> {
+  const python = pythonPath();
   const extension = vscode.extensions.getExtension('apply-server.apply-edit');
   await extension?.activate();
   edits();
   trouble();
-  await runAll(fresh, path.join(folder(), 'results.txt'));
+  setup();
+  await runAll(() => fresh(python), beside('results.txt'));
 }
 
-async function fresh(): Promise<void> {
+async function fresh(python: string | undefined): Promise<void> {
+  if (pythonPath() !== python) {
+    await configure('pythonPath', python);
+  }
   for (const name of ['preview', 'autoAcceptDelay', 'verify']) {
     await configure(name, undefined);
   }
   await closeAll();
+  await command('notifications.clearAll');
+}
+
+function pythonPath(): string | undefined {
+  return vscode.workspace.getConfiguration('applyEdit').get('pythonPath');
 }

@@ -6,6 +6,9 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { answers, files } from '../e2e/cases.cjs';
 
+/** No test is about speed: only what never comes takes longer. */
+const PATIENCE_MS = 120_000;
+
 export type Name = keyof typeof files;
 export const run = vscode.commands.executeCommand;
 
@@ -23,9 +26,11 @@ export function folder(): string {
   return first.uri.fsPath;
 }
 
+/** The path of what lies beside the workspace. */
+export const beside = (name: string): string => path.join(folder(), '..', name);
 export const uriOf = (name: string): vscode.Uri => vscode.Uri.file(path.join(folder(), name));
 export const before = (name: Name): string => files[name];
-export const after = (name: Name): string => answers[name];
+export const after = (name: keyof typeof answers): string => answers[name];
 export const onDisk = (name: Name): string => fs.readFileSync(uriOf(name).fsPath, 'utf8');
 
 export async function open(name: Name): Promise<vscode.TextEditor> {
@@ -45,7 +50,7 @@ export function applied(answer: Answer): void {
 
 /** Wait for a condition, looking again often; never for a time. */
 export async function until<T>(look: () => T | undefined | false): Promise<T> {
-  for (let tries = 0; tries < 800; tries += 1) {
+  for (const last = Date.now() + PATIENCE_MS; Date.now() < last; ) {
     const found = look();
     if (found !== undefined && found !== false) {
       return found;
@@ -72,7 +77,7 @@ export async function lenses(editor: vscode.TextEditor): Promise<string[]> {
 /** Wait until the preview offers to accept or reject: the edit is finished. */
 export async function reviewed(): Promise<vscode.TextEditor> {
   const editor = await preview();
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (const last = Date.now() + PATIENCE_MS; Date.now() < last; ) {
     if ((await lenses(editor)).some((title) => title.includes('Accept All'))) {
       return editor;
     }
@@ -110,22 +115,49 @@ export async function configure(name: string, value: unknown): Promise<void> {
 
 /** Start the server anew, each pass taking that long. */
 export async function paced(ms: number): Promise<void> {
-  fs.writeFileSync(path.join(folder(), '..', 'pass-delay-ms'), String(ms));
+  fs.writeFileSync(beside('pass-delay-ms'), String(ms));
   await run('applyEdit.restartServer');
+}
+
+/** What Python was run with so far: a process id and arguments each. */
+export function pythons(): string[] {
+  return fs.readFileSync(beside('started'), 'utf8').split('\n');
 }
 
 /** The process ids of all servers started so far. */
 export function servers(): number[] {
-  const log = fs.readFileSync(path.join(folder(), '..', 'started'), 'utf8');
-  return log
-    .split('\n')
+  return pythons()
     .filter((line) => line.includes(' serve '))
     .map((line) => Number.parseInt(line, 10));
 }
 
-/** Have the driver take a picture of the page, once its theme is of the kind that names it. */
-export async function picture(name: string): Promise<void> {
-  const file = path.join(folder(), `${name}.picture`);
-  fs.writeFileSync(file, '');
+/** Colours of ours in a kind of theme, as CSS computes them. */
+export function colors(kind: string, ...names: string[]): string[] {
+  const extension = vscode.extensions.getExtension('apply-server.apply-edit');
+  const { contributes } = extension?.packageJSON as {
+    contributes: { colors: { id: string; defaults: Record<string, string> }[] };
+  };
+  return names.map((name) => {
+    const found = contributes.colors.find(({ id }) => id === `applyEdit.${name}`)?.defaults[kind];
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(found?.slice(at, at + 2) ?? '', 16));
+    return `rgb(${red}, ${green}, ${blue})`;
+  });
+}
+
+/** Have the driver take a picture of the page, once it is in a theme of that kind and colours. */
+export function picture(name: string, colors: readonly string[]): Promise<void> {
+  return requested(`${name}.request`, { kind: 'picture', name, colors });
+}
+
+/** Have the driver press a button of the notification that has `text`. */
+export function press(text: string, button: string): Promise<void> {
+  return requested('button.request', { kind: 'button', text, button });
+}
+
+async function requested(name: string, request: unknown): Promise<void> {
+  const file = beside(name);
+  fs.writeFileSync(`${file}-new`, JSON.stringify(request));
+  fs.renameSync(`${file}-new`, file); // the driver never sees half of it
   await until(() => !fs.existsSync(file));
+  assert.ok(!fs.existsSync(`${file}-failed`), JSON.stringify(request));
 }

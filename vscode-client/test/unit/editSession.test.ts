@@ -77,6 +77,12 @@ describe('what is shown while the edit runs', () => {
       ['thRRee', [2, 4]],
     ]);
   });
+
+  test('lines that share no more than their indentation differ as a whole', () => {
+    const made = new EditSession('  one\n', 1);
+    made.receive({ kind: 'preview', edits: [edit([0, 0], [0, 5], '  two')] });
+    expect(made.rows().map((row) => row.differs)).toEqual([undefined, undefined, undefined]);
+  });
 });
 
 describe('the result', () => {
@@ -126,6 +132,7 @@ describe('deciding', () => {
     made.decide('rejected', 0);
     expect(made.phase).toBe('reviewing');
     expect(made.nextUndecided(2)).toBe(1);
+    expect(made.undecidedCount).toBe(1);
     made.decide('accepted', 1);
     expect(made.phase).toBe('decided');
     expect(made.accepted()).toEqual([insert3, remove5]);
