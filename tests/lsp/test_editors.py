@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lsp.raw import environment, serve_command, write_answers
+from tests.lsp.raw import ROOT, Message, Spawned, edited, environment, serve_command, write_answers
 
 SCRIPTS = Path(__file__).parent / "editors"
 TEXT = (
@@ -88,3 +90,58 @@ def test_emacs_applies_one_edit_and_undoes_it_in_one_step(tmp_path: Path) -> Non
     assert seen["stale"] == "DocumentChanged"
     assert seen["again"] == RESULT
     assert file.read_bytes().decode() == TEXT, "applying never saves"
+
+
+def test_the_readmes_helix_configuration_starts_the_server_and_offers_its_action(
+    tmp_path: Path,
+) -> None:
+    """Helix is in no registry that CI reaches, so its part is played here, as it plays it."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"\*\*Helix\*\*.*?```toml\n(.*?)```", readme, re.DOTALL)
+    assert found
+    configured = tomllib.loads(found[1])
+    (name,) = configured["language-server"]
+    assert all(name in language["language-servers"] for language in configured["language"])
+    server = configured["language-server"][name]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    assert scripts[server["command"]] == "apply_server.cli:main"
+    assert server["timeout"] > 60, "Helix waits 20 s for an answer unless told otherwise"
+    command, *options = server["args"]
+    assert command == "serve"
+
+    asked: list[Message] = []
+
+    def answer(request: Message) -> Any:
+        if request["method"] != "workspace/applyEdit":
+            return None
+        asked.append(request["params"])
+        return {"applied": True}
+
+    capabilities = {
+        "general": {"positionEncodings": ["utf-8", "utf-32", "utf-16"]},
+        "textDocument": {
+            "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}
+        },
+        "workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}},
+        "window": {"workDoneProgress": True},
+    }
+    uri = "file:///w/cart.py"
+    written = "# edit: round it\n" + TEXT
+    answers = write_answers(tmp_path, {"cart.py": RESULT})
+    scripted = ("--target", "scripted", "--answers", str(answers))
+    with Spawned(*options, *scripted, answer=answer) as client:
+        client.initialize(capabilities)
+        client.open(uri, written, version=0)
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+        params = {
+            "textDocument": {"uri": uri},
+            "range": place,
+            "context": {"diagnostics": [], "triggerKind": 1},
+        }
+        (action,) = client.call("textDocument/codeAction", params)["result"]
+        done = client.call("workspace/executeCommand", action["command"])["result"]
+        assert (action["title"], done["status"]) == ("Apply this edit", "applied")
+        (change,) = asked[0]["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": uri, "version": 0}
+        assert edited(written, change["edits"], "utf-8") == RESULT
+        assert client.exit() == 0
