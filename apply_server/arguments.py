@@ -15,11 +15,14 @@ from apply_server.bench.modes import GRID_K, GRID_N, KINDS, NAMES
 from apply_server.bench.table import HELP
 from apply_server.config import Verify
 from apply_server.decode.sampling import GREEDY
+from apply_server.errors import Remedy
 from apply_server.guards import GUARD_NAMES
 
 Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+# Settings whose option has another name.
+_FLAGS: Mapping[str, str] = {"allowed_guards": "--allow"}
 EXIT_CODES = """\
 exit codes:
   0  applied, or the diff of what would be applied was printed
@@ -53,6 +56,12 @@ def build_parser(run: Mapping[str, Command]) -> argparse.ArgumentParser:
     _models_parser(commands, run)
     _heads_parser(commands, run)
     return parser
+
+
+def spelled(remedy: Remedy) -> str:
+    """A remedy's setting as it is typed here."""
+    flag = _FLAGS.get(remedy.setting, "--" + remedy.setting.replace("_", "-"))
+    return "`" + " ".join(f"{flag} {value}" for value in remedy.values) + "`"
 
 
 def _apply_parser(commands: Commands, run: Mapping[str, Command]) -> None:

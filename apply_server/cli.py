@@ -19,7 +19,7 @@ from threading import Event
 from typing import TextIO
 
 from apply_server import models, terminal
-from apply_server.arguments import build_parser
+from apply_server.arguments import build_parser, spelled
 from apply_server.bench.build import Bench, Selection, prepare
 from apply_server.bench.modes import choose
 from apply_server.bench.report import Measurements, report_json
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
     except ApplyError as error:
-        return _fail(error, as_json)
+        return _fail(error.spelled(spelled), as_json)
     except KeyboardInterrupt:
         return _fail(Cancelled("Interrupted."), as_json)
     except BrokenPipeError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
-from apply_server.errors import UnsupportedEncoding
+from apply_server.errors import Remedy, UnsupportedEncoding
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -34,7 +34,8 @@ _DECLARATION = re.compile(
     re.MULTILINE,
 )
 _DECLARATION_LINES = 5
-_HINT = "Pass its encoding with --encoding (for example cp1252, gb18030 or shift_jis)."
+_NAME_IT = Remedy("encoding", ("cp1252",), "(or gb18030, shift_jis, …) says how to read it.")
+_NAME_WIDE = Remedy("encoding", ("utf-16-le",), "(or utf-16-be, …) says how to read the latter.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,16 @@ class Document:
         text = _decode(data, codec)
         if "\0" in text:
             raise UnsupportedEncoding(
-                "The file contains NUL characters, so it is binary or in UTF-16 or UTF-32 without "
-                "a byte order mark; for the latter pass --encoding utf-16-le or the like."
+                "The file contains NUL characters, so it is binary, or in UTF-16 or UTF-32 without "
+                "a byte order mark.",
+                remedy=_NAME_WIDE,
             )
         bom = _BOM.encode(codec) if text.startswith(_BOM) else b""
         document = cls(text.removeprefix(_BOM), codec, bom)
         if bom + _encode_lines(document.lines, codec) != data:
             raise UnsupportedEncoding(
-                f"Reading the file as {codec} and writing it again would change its bytes. {_HINT}"
+                f"Reading the file as {codec} and writing it again would change its bytes.",
+                remedy=_NAME_IT,
             )
         return document
 
@@ -219,7 +222,9 @@ def _codec_name(encoding: str, data: bytes) -> str:
     try:
         name = codecs.lookup(encoding).name
     except (LookupError, ValueError):
-        raise UnsupportedEncoding(f"There is no encoding named {encoding!r}. {_HINT}") from None
+        raise UnsupportedEncoding(
+            f"There is no encoding named {encoding!r}.", remedy=_NAME_IT
+        ) from None
     if name == "utf-8-sig":
         return "utf-8"
     if name in ("utf-16", "utf-32"):
@@ -232,10 +237,10 @@ def _decode(data: bytes, codec: str) -> str:
     try:
         return data.decode(codec)
     except UnicodeDecodeError as error:
-        reason = f"The file isn't valid {codec} (byte {error.start}). {_HINT}"
+        reason = f"The file isn't valid {codec} (byte {error.start})."
     except (LookupError, ValueError):
-        reason = f"{codec} can't decode this file. {_HINT}"
-    raise UnsupportedEncoding(reason)
+        reason = f"{codec} can't decode this file."
+    raise UnsupportedEncoding(reason, remedy=_NAME_IT)
 
 
 def _encode_lines(lines: tuple[Line, ...], codec: str) -> bytes:

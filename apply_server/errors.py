@@ -6,17 +6,32 @@ who shows an error or how.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
 
 
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A setting that helps, by its name in the configuration.
+
+    The command line and editors each have a name of their own for it, so only they can put it into
+    words: "`--verify whenAmbiguous` lets the model decide." `effect` is what follows the setting.
+    """
+
+    setting: str
+    values: tuple[str, ...]
+    effect: str
+
+
 class ApplyError(Exception):
     """Something a person can act on. `message` is one sentence or two that say what to do.
 
+    It must fit wherever it is shown; what has another name in each place is the `remedy`.
     `details` holds JSON values for programs (candidate lines, sizes); nothing a person needs is
     only there. `exit_status` is the command line's: 2 = refused, 3 = it should have worked.
     """
@@ -24,10 +39,23 @@ class ApplyError(Exception):
     code: ClassVar[str] = "InternalError"
     exit_status: ClassVar[int] = REFUSED
 
-    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        details: Mapping[str, object] | None = None,
+        remedy: Remedy | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, object] = dict(details or {})
+        self.remedy = remedy
+
+    def spelled(self, spell: Callable[[Remedy], str]) -> Self:
+        """The error for one place to show: its remedy in that place's words, in the message."""
+        if self.remedy is None:
+            return self
+        sentence = f"{spell(self.remedy)} {self.remedy.effect}"
+        return type(self)(f"{self.message} {sentence}", self.details)
 
     def to_json(self) -> dict[str, object]:
         """`{"code", "message", "details"}`, for the CLI's JSON and for LSP error data."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apply_server.chat_template import ChatTemplate
-from apply_server.errors import InvalidRequest
+from apply_server.errors import InvalidRequest, Remedy
 from apply_server.languages import is_markdown
 from apply_server.tokens import TextStream, Tokenizer
 
@@ -92,7 +92,8 @@ def apply_wording(task: Task) -> Wording:
     if any("</updated-code>" in text for text in texts):
         raise InvalidRequest(
             "The file or snippet contains </updated-code>, which this model uses to end its "
-            "answer. Use a chat model for this file (--profile chat)."
+            "answer.",
+            remedy=Remedy("profile", ("chat",), "asks as chat models are asked."),
         )
     update = "\n".join(part for part in (task.instruction, task.snippet) if part)
     return Wording(

@@ -54,12 +54,12 @@ ALLOWED: dict[str, set[str]] = {
     },
     "metrics": set(),
     "lsp": {
-        "__init__", "config", "document", "edits", "engine", "errors", "files", "languages",
-        "metrics", "models", "request", "snippet",
+        "__init__", "config", "decode", "document", "edits", "engine", "errors", "files",
+        "languages", "metrics", "models", "request", "snippet",
     },
     "heads": {"config", "decode", "engine", "errors", "models", "propose", "replay"},
     "terminal": {"models", "engine", "replay"},
-    "arguments": {"__init__", "bench", "config", "decode", "guards", "models"},
+    "arguments": {"__init__", "bench", "config", "decode", "errors", "guards", "models"},
     "cli": {
         "arguments", "bench", "config", "decode", "document", "edits", "engine", "errors", "files",
         "heads", "lsp", "models", "replay", "request", "terminal",

@@ -241,6 +241,7 @@ def paths(desk: Desk) -> Mapping[str, str]:
         ("apply FILE -s FOLDER/absent.py", 2, "InvalidRequest"),
         ("apply FILE -s FOLDER", 2, "InvalidRequest"),
         ("apply FILE -i x --verify never", 2, "InvalidRequest"),
+        ("apply FILE -i x --proposer auto+model", 2, "InvalidRequest"),
         ("apply FILE -i x --max-new 0", 2, "InvalidRequest"),
         ("apply FILE -i x --max-new=-1", 2, "InvalidRequest"),
         ("apply FILE -i x --temperature=-1", 2, "InvalidRequest"),
@@ -605,6 +606,7 @@ def test_what_a_guard_blocks_is_shown_and_not_written(
     assert shown.out == ""
     assert "-a = 1\n+a = (\n" in shown.err
     assert "GuardBlocked: " in shown.err
+    assert shown.err.endswith(" `--allow syntax` takes the result as it is.\n")
     assert file.read_text() == "a = 1\nb = 2\n"
     assert main([*asked, "--allow", "syntax"]) == 0
     assert file.read_text() == "a = (\nb = 2\n"

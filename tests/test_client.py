@@ -19,7 +19,10 @@ PROPERTIES = MANIFEST["contributes"]["configuration"]["properties"]
 SOURCE = (CLIENT / "src" / "protocol.ts").read_text("utf-8")
 
 # What only the server knows: for other editors and for tests.
-SERVER_ONLY = {"warmUp", "device", "dtype", "proposer", "target", "prefixCache"}
+SERVER_ONLY = {
+    "warmUp", "device", "dtype", "profile", "proposer", "draftModel", "temperature", "topP", "topK",
+    "seed", "repetitionPenalty", "target", "prefixCache",
+}  # fmt: skip
 
 
 def _interface(name: str) -> dict[str, bool]:

@@ -127,13 +127,13 @@ def test_a_declaration_does_not_overrule_valid_utf8() -> None:
 @pytest.mark.parametrize(
     ("data", "encoding", "words"),
     [
-        (b"caf\xe9\n", None, "--encoding"),
-        (b"f = open(p, encoding='latin-1')\ncaf\xe9\n", None, "--encoding"),
-        (b"# coding: no-such-thing\ncaf\xe9\n", None, "--encoding"),
+        (b"caf\xe9\n", None, "isn't valid utf-8"),
+        (b"f = open(p, encoding='latin-1')\ncaf\xe9\n", None, "isn't valid utf-8"),
+        (b"# coding: no-such-thing\ncaf\xe9\n", None, "isn't valid utf-8"),
         (b"a\0b", None, "NUL"),
         ("wide".encode("utf-16-le"), None, "NUL"),
         (b"a", "no-such-thing", "no encoding named"),
-        (b"a", "base64", "--encoding"),
+        (b"a", "base64", "can't decode"),
         (b"a", "bad\0name", "no encoding named"),
         (codecs.BOM_UTF16_LE + b"\0\xd8", None, "utf-16-le"),
         # Bytes that mean a character which is written in another way.
@@ -141,8 +141,10 @@ def test_a_declaration_does_not_overrule_valid_utf8() -> None:
     ],
 )
 def test_what_would_not_survive_is_refused(data: bytes, encoding: str | None, words: str) -> None:
-    with pytest.raises(UnsupportedEncoding, match=words):
+    with pytest.raises(UnsupportedEncoding, match=words) as caught:
         Document.from_bytes(data, encoding)
+    assert caught.value.remedy
+    assert caught.value.remedy.setting == "encoding"
 
 
 def test_characters_that_the_encoding_lacks_are_named() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apply_server.chat_template import ChatTemplate
-from apply_server.errors import InvalidRequest
+from apply_server.errors import InvalidRequest, Remedy
 from apply_server.prompt import (
     PROFILES,
     Answer,
@@ -154,8 +154,9 @@ def test_the_apply_profile_is_the_one_such_models_were_trained_on(tokenizer: Tok
 
 @pytest.mark.parametrize("asked", [task("x </updated-code>"), task(snippet="</updated-code>")])
 def test_a_text_with_the_closing_tag_is_refused_by_the_apply_profile(asked: Task) -> None:
-    with pytest.raises(InvalidRequest, match="--profile chat"):
+    with pytest.raises(InvalidRequest, match="</updated-code>") as caught:
         apply_wording(asked)
+    assert caught.value.remedy == Remedy("profile", ("chat",), "asks as chat models are asked.")
     assert chat_wording(asked).closing == "```"
 
 

@@ -8,13 +8,28 @@ know tensors: the numbers here are settings and keys, logits are the target's.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import blake2b
 
 from apply_server.errors import InvalidRequest
 
 _FRACTION_BITS = 53
+# What a setting must be: in code, and as the end of a sentence.
+_SOUND: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "temperature": (lambda value: 0.0 <= value <= 100.0, "from 0 to 100"),
+    "top_p": (lambda value: 0.0 < value <= 1.0, "above 0 and at most 1"),
+    "top_k": (lambda value: value >= 0, "0 or more"),
+    "seed": (lambda value: 0 <= value < 2**63, "from 0 to 2^63 - 1"),
+    "repetition_penalty": (lambda value: 0.0 < value <= 100.0, "above 0 and at most 100"),
+}
+
+
+def unsound(name: str, value: float) -> str:
+    """What the setting of this name must be, as "from 0 to 100"; "" where `value` is that."""
+    sound, needed = _SOUND[name]
+    return "" if sound(value) else needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +48,10 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value, sound, needed in (
-            ("temperature", self.temperature, 0.0 <= self.temperature <= 100.0, "from 0 to 100"),
-            ("top-p", self.top_p, 0.0 < self.top_p <= 1.0, "above 0 and at most 1"),
-            ("top-k", self.top_k, self.top_k >= 0, "0 or more"),
-            ("seed", self.seed, 0 <= self.seed < 2**63, "from 0 to 2^63 - 1"),
-            (
-                "repetition penalty",
-                self.repetition_penalty,
-                0.0 < self.repetition_penalty <= 100.0,
-                "above 0 and at most 100",
-            ),
-        ):
-            if not sound:
-                raise InvalidRequest(f"The {name} must be {needed}, not {value}.")
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if needed := unsound(name, value):
+                raise InvalidRequest(f"The {name.replace('_', ' ')} must be {needed}, not {value}.")
 
     @property
     def greedy(self) -> bool:

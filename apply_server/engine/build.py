@@ -21,7 +21,7 @@ from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
 from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
-from apply_server.errors import InvalidRequest, ModelUnavailable
+from apply_server.errors import InvalidRequest, ModelUnavailable, Remedy
 from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import (
     NOVEL,
@@ -214,7 +214,10 @@ def check_names(config: EngineConfig) -> None:
     """Check names before anything is fetched. Raises InvalidRequest."""
     parse_proposer(config.drafting, dict.fromkeys(NOVEL, parse_proposer("none")))
     if "model" in config.proposer and not config.draft_model:
-        raise InvalidRequest(f"{config.proposer!r} needs a draft model: name it (--draft-model).")
+        raise InvalidRequest(
+            f"{config.proposer!r} needs a draft model.",
+            remedy=Remedy("draft_model", ("NAME",), "says which."),
+        )
     _given_cost(config)
     for what, name, known in (
         ("prompt profile", config.profile, ("", *PROFILES)),

@@ -13,7 +13,7 @@ from apply_server.config import Verify
 from apply_server.edits import LineEdit, rewrite
 from apply_server.engine.base import Done, Engine, EngineEvent, ModelNeeded, Preview
 from apply_server.engine.partial import Shown
-from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest
+from apply_server.errors import AmbiguousTarget, AnchorNotFound, InvalidRequest, Remedy
 from apply_server.merge import Merge, merge
 from apply_server.request import EditRequest
 from apply_server.snippet import parse_snippet
@@ -27,7 +27,8 @@ def predict(request: EditRequest) -> Merge:
     """
     if not request.snippet.strip():
         raise InvalidRequest(
-            "An instruction needs the model: leave out `--verify never`, or give a snippet."
+            "An instruction needs the model, a snippet may do without.",
+            remedy=Remedy("verify", (str(Verify.ALWAYS),), "asks the model."),
         )
     lines = request.document.line_texts()
     language = request.language_id
@@ -74,9 +75,9 @@ def _sure(merged: Merge) -> Merge:
     lines = [hunk.start + 1 for hunk in merged.hunks if hunk.confidence == least]
     reasons = " ".join(merged.warnings) or "The snippet fits the file in more than one way."
     raise AmbiguousTarget(
-        f"{reasons} Nothing was changed; give the lines around the change, or let the model decide "
-        "(--verify whenAmbiguous).",
+        f"{reasons} Nothing was changed; give the lines around the change.",
         {"lines": lines},
+        Remedy("verify", (str(Verify.WHEN_AMBIGUOUS),), "lets the model decide."),
     )
 
 

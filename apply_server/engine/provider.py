@@ -44,9 +44,15 @@ class LoadedModel:
     def engine(self, config: EngineConfig, report: models.Report) -> ModelEngine:
         """See Source. Only one thread may ask."""
         key = (
-            config.model, config.device, config.dtype, config.profile, config.cost,
+            config.model,
+            config.device,
+            config.dtype,
+            config.profile,
+            config.draft_model,
+            config.heads,
+            config.cost,
             config.prefix_cache,
-        )  # fmt: skip
+        )
         if self._model is None or self._key != key:
             self._model = None  # two models at once may not fit
             self._model, self._key = build.load_model(config, report), key
@@ -77,7 +83,8 @@ class ScriptedAnswers:
         return cls(answers, pass_delay_s)
 
     def engine(self, config: EngineConfig, report: models.Report) -> ModelEngine:
-        """See Source."""
+        """See Source. Raises InvalidRequest for settings that need a model."""
+        build.check_scripted(config)
         return _Scripted(self, config)
 
     def answer(self, request: EditRequest) -> Document:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apply_server.errors import GuardBlocked, InvalidRequest
+from apply_server.errors import GuardBlocked, InvalidRequest, Remedy
 from apply_server.guards import leaks, loss, outside, syntax
 from apply_server.guards.model import Finding, GuardInput, Level, Side
 from apply_server.guards.scope import Scope
@@ -60,13 +60,12 @@ def enforce(findings: Sequence[Finding], allowed: frozenset[str], diff: str) -> 
         finding for finding in findings if finding.level == "block" and finding.guard not in allowed
     ]
     if blocking:
-        raise GuardBlocked(_refusal(blocking), _details(blocking, diff))
+        raise GuardBlocked(
+            f"{blocking[0].message} Nothing was changed.",
+            _details(blocking, diff),
+            Remedy("allowed_guards", _names(blocking), "takes the result as it is."),
+        )
     return tuple(findings)
-
-
-def _refusal(blocking: Sequence[Finding]) -> str:
-    names = " ".join(f"--allow {name}" for name in _names(blocking))
-    return f"{blocking[0].message} Nothing was changed ({names} takes the result as it is)."
 
 
 def _details(blocking: Sequence[Finding], diff: str) -> dict[str, object]:

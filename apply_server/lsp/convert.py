@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from apply_server import edits
 from apply_server.config import EngineConfig, Verify
+from apply_server.decode.sampling import Sampling
 from apply_server.document import Document
 from apply_server.engine.base import Done
 from apply_server.lsp.protocol import ApplyOptions, Position, Range, Report, TextEdit
@@ -59,7 +60,16 @@ def engine_config(settings: Settings, options: ApplyOptions) -> EngineConfig:
         model=settings.model,
         device=settings.device,
         dtype=settings.dtype,
+        profile=settings.profile,
         proposer=settings.proposer,
+        draft_model=settings.draft_model,
+        sampling=Sampling(
+            settings.temperature,
+            settings.top_p,
+            settings.top_k,
+            settings.seed,
+            settings.repetition_penalty,
+        ),
         verify=options.verify or Verify(settings.verify),
         allowed_guards=frozenset(options.allowed_guards),
         max_file=settings.max_file_tokens or None,

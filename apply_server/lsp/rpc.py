@@ -28,6 +28,7 @@ from pygls.protocol import (
 from apply_server.errors import ApplyError
 from apply_server.lsp import protocol
 from apply_server.lsp.jobs import cancelled
+from apply_server.lsp.settings import spelled
 from apply_server.lsp.wire import Outbox
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -216,6 +217,7 @@ class RpcProtocol(LanguageServerProtocol):
 
 def response_error(error: ApplyError, number: int | None = None) -> types.ResponseError:
     """The error for the wire: the sentence for the user, and all of it as data."""
+    error = error.spelled(spelled)
     known = protocol.ERROR_NUMBERS.get(error.code, protocol.REQUEST_FAILED)
     return types.ResponseError(number or known, error.message, error.to_json())
 

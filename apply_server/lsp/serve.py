@@ -47,7 +47,7 @@ class Sources:
             return self.model.engine
         if self.answers is None:
             raise InvalidRequest(
-                'The target "scripted" needs answers: apply-server serve --answers FILE.json'
+                'The target "scripted" answers from a file, and this server was started without.'
             )
         return self.answers.engine
 

@@ -27,7 +27,7 @@ from apply_server.lsp.progress import WorkDone
 from apply_server.lsp.protocol import ApplyOptions, to_json
 from apply_server.lsp.rpc import RpcProtocol, converter, settle
 from apply_server.lsp.service import Backend, Outcome, Service
-from apply_server.lsp.settings import Settings, update
+from apply_server.lsp.settings import Settings, spelled, update
 from apply_server.lsp.uris import DocumentUri
 from apply_server.lsp.workspace_edit import apply_edit_params
 
@@ -143,7 +143,8 @@ class ApplyProtocol(RpcProtocol):
             )
             await loop.run_in_executor(backend.workers.model, source, config, report)
         except ApplyError as error:
-            self.client.show(f"{error.code}: {error.message}", types.MessageType.Error)
+            sentence = error.spelled(spelled).message
+            self.client.show(f"{error.code}: {sentence}", types.MessageType.Error)
         finally:
             work.end("")
 

@@ -7,10 +7,14 @@ how an editor sends them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from apply_server.config import DEFAULT_PREFIX_CACHE, DEFAULT_REMOVAL_RATIO, Verify
+from apply_server.decode.sampling import GREEDY, unsound
+from apply_server.errors import Remedy
 from apply_server.lsp.protocol import SECTION, camel_case
 from apply_server.models import DEFAULT_MODEL
 
@@ -27,7 +31,8 @@ class Settings:
     limit of ours. `max_removal_ratio`: the share of a file's characters that may go unasked.
     `trace_server` is `trace.server` on the wire. The rest is for the server only: `prefix_cache`
     (MiB) bounds what is kept of earlier prompts, `warm_up` loads the model at start, `target`
-    "scripted" answers from a file instead of a model.
+    "scripted" answers from a file instead of a model, and all others are the engine's (see
+    EngineConfig and Sampling).
     """
 
     model: str = DEFAULT_MODEL
@@ -46,7 +51,14 @@ class Settings:
     warm_up: bool = False
     device: str = "auto"
     dtype: str = "auto"
+    profile: str = ""
     proposer: str = "auto"
+    draft_model: str = ""
+    temperature: float = GREEDY.temperature
+    top_p: float = GREEDY.top_p
+    top_k: int = GREEDY.top_k
+    seed: int = GREEDY.seed
+    repetition_penalty: float = GREEDY.repetition_penalty
     target: str = ""
 
 
@@ -79,6 +91,14 @@ def wire_name(name: str) -> str:
     return "trace.server" if name == "trace_server" else camel_case(name)
 
 
+def spelled(remedy: Remedy) -> str:
+    """A remedy's setting as users of an editor write it; guards are overridden by the request."""
+    if remedy.setting == "allowed_guards":
+        return f'"Apply Anyway" (`options.allowedGuards: {json.dumps(remedy.values)}`)'
+    (value,) = remedy.values
+    return f"`{json.dumps(f'{SECTION}.{wire_name(remedy.setting)}')}: {json.dumps(value)}`"
+
+
 def _section(values: object) -> Mapping[str, object]:
     if not isinstance(values, Mapping):
         return {}
@@ -107,14 +127,33 @@ def _flag(value: object) -> str:
     return "" if isinstance(value, bool) else "must be true or false"
 
 
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return _is_whole(value) or isinstance(value, float)
+
+
 def _count(value: object) -> str:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return "" if whole and value >= 0 else "must be a whole number from 0 on"  # type: ignore[operator]
+    return "" if _is_whole(value) and value >= 0 else "must be a whole number from 0 on"
 
 
 def _ratio(value: object) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if number and 0 < value <= 1 else "must be a number over 0, at most 1"  # type: ignore[operator]
+    return "" if _is_number(value) and 0 < value <= 1 else "must be a number over 0, at most 1"
+
+
+def _sampled(name: str, *, whole: bool = False) -> Check:
+    """For a setting of Sampling's, with Sampling's own bounds."""
+
+    def check(value: object) -> str:
+        if whole:
+            needed = unsound(name, value) if _is_whole(value) else "a whole number"
+        else:
+            needed = unsound(name, value) if _is_number(value) else "a number"
+        return needed and f"must be {needed}"
+
+    return check
 
 
 def _one_of(*known: str) -> Check:
@@ -138,6 +177,13 @@ CHECKS: Mapping[str, Check] = {
     "warm_up": _flag,
     "device": _name,
     "dtype": _name,
+    "profile": _text,
     "proposer": _name,
+    "draft_model": _text,
+    "temperature": _sampled("temperature"),
+    "top_p": _sampled("top_p"),
+    "top_k": _sampled("top_k", whole=True),
+    "seed": _sampled("seed", whole=True),
+    "repetition_penalty": _sampled("repetition_penalty"),
     "target": _one_of("", "scripted"),
 }

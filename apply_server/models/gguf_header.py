@@ -65,7 +65,7 @@ def read_header(path: Path) -> GgufHeader:
     parts = header.metadata.get("split.count", 0)
     if isinstance(parts, int) and parts > 1:
         raise ModelUnavailable(
-            f"{path} is one of {parts} parts; join them with llama.cpp's `gguf-split --merge`."
+            f"{path} is one of {parts} parts; join them with llama.cpp's gguf-split."
         )
     return header
 

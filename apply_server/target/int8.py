@@ -13,7 +13,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING
 
-from apply_server.errors import ModelUnavailable
+from apply_server.errors import ModelUnavailable, Remedy
 from apply_server.target.arithmetic import Product
 from apply_server.target.attention import attend
 
@@ -51,8 +51,8 @@ class Int8Arithmetic:
         maximum = weight_maximum()
         if maximum is None:
             raise ModelUnavailable(
-                "This build of torch has no exact int8 product for this processor. "
-                "Choose another number type: `--dtype auto`."
+                "This build of torch has no exact int8 product for this processor.",
+                remedy=Remedy("dtype", ("auto",), "chooses another number type."),
             )
         self.weight_max = maximum
 

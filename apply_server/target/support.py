@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import Draft
-from apply_server.errors import ModelUnavailable
+from apply_server.errors import ModelUnavailable, Remedy
 from apply_server.target.int8 import weight_maximum
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def resolve_dtype(dtype: str, device: str, *, lean: bool) -> str:
     integers = device == "cpu" and lean
     if dtype == INT8 and not integers:
         raise ModelUnavailable(
-            "int8 is for models of the Llama and Qwen2 family on a CPU. Choose `--dtype auto`."
+            "int8 is for models of the Llama and Qwen2 family on a CPU.",
+            remedy=Remedy("dtype", ("auto",), "chooses what works."),
         )
     if dtype != "auto":
         return dtype

@@ -7,7 +7,7 @@ from hypothesis import given as forall
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from apply_server.errors import GuardBlocked, InvalidRequest
+from apply_server.errors import GuardBlocked, InvalidRequest, Remedy
 from apply_server.guards import GUARD_NAMES, Finding, check, enforce
 from tests.guards.support import found, given
 
@@ -38,10 +38,9 @@ def test_warnings_are_returned() -> None:
 def test_a_block_refuses_and_shows_the_diff() -> None:
     with pytest.raises(GuardBlocked) as caught:
         enforce((WARNING, OTHER, BLOCK, BLOCK), frozenset(), "the diff")
-    assert caught.value.message == (
-        "The end is missing. Nothing was changed "
-        "(--allow truncated --allow syntax takes the result as it is)."
-    )
+    assert caught.value.message == "The end is missing. Nothing was changed."
+    overriding = Remedy("allowed_guards", ("truncated", "syntax"), "takes the result as it is.")
+    assert caught.value.remedy == overriding
     assert caught.value.details["guards"] == ["truncated", "syntax"]
     assert caught.value.details["diff"] == "the diff"
     assert caught.value.details["findings"] == [

@@ -110,3 +110,13 @@ def test_applying_to_an_open_file_opens_no_other(client: Client) -> None:
     assert change["textDocument"]["uri"] == URI
     assert client.of("window/showDocument") == []
     assert client.of("window/showMessage") == []
+
+
+def test_settings_that_need_a_model_are_refused_without_one(client: Client) -> None:
+    client.open(URI, TEXT)
+    client.notify("workspace/didChangeConfiguration", {"settings": {"temperature": 0.7}})
+    error = client.apply(URI, instruction="x")["error"]
+    assert error["data"]["code"] == "InvalidRequest"
+    assert "takes no temperature" in error["message"]
+    client.notify("workspace/didChangeConfiguration", {"settings": {"temperature": 0}})
+    client.apply(URI, instruction="x")["result"]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from apply_server.decode.draft import Draft, NoDraft
+from apply_server.errors import Remedy
 from apply_server.target import lean, support
 from apply_server.target.arithmetic import FloatArithmetic
 from apply_server.target.attention import Block
@@ -136,5 +137,6 @@ def test_what_computes_differently_keeps_its_own_forward(change: dict[str, Any])
 
 @pytest.mark.parametrize(("device", "fits"), [("cuda", True), ("cpu", False)])
 def test_int8_where_it_is_not_to_be_had_is_refused(device: str, fits: bool) -> None:
-    with pytest.raises(support.ModelUnavailable, match="dtype auto"):
+    with pytest.raises(support.ModelUnavailable) as caught:
         support.resolve_dtype("int8", device, lean=fits)
+    assert caught.value.remedy == Remedy("dtype", ("auto",), "chooses what works.")
