@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from apply_server.document import Document, split_lines
 from apply_server.errors import InvalidRequest
 from apply_server.languages import language_of
+
+_BOM = "\ufeff"
+# At the beginning of a line, or after a diff's sign.
+_QUOTED_BOM = re.compile(rf"^([ +-]?){_BOM}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +20,9 @@ class EditRequest:
 
     `name` is the file's name as the user knows it (for the prompt and for messages), `language` the
     editor's language id or a fixture's; None means that the name tells. `selection` are the lines
-    (first, end exclusive) that may change; None is the whole document. Raises InvalidRequest where
-    there is nothing to do.
+    (first, end exclusive) that may change; None is the whole document. A byte order mark is the
+    file's, not its first line's: a snippet that quotes it, or begins with its own, loses it. Raises
+    InvalidRequest where there is nothing to do.
     """
 
     document: Document
@@ -33,6 +39,8 @@ class EditRequest:
             )
         if self.selection and not self.document.lines[slice(*self.selection)]:
             raise InvalidRequest("The selection is empty. Select the lines to edit, or nothing.")
+        if not any(line.text.startswith(_BOM) for line in self.document.lines):
+            object.__setattr__(self, "snippet", _QUOTED_BOM.sub(r"\1", self.snippet))
 
     def part(self) -> EditRequest:
         """The same edit of the selected lines as a document of their own."""

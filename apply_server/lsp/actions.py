@@ -41,7 +41,7 @@ def edit_in(snapshot: Snapshot, selected: Range) -> WrittenEdit | None:
     lines = lines_of(selected)
     if lines is None:
         return None
-    document = Document.from_text(snapshot.text)
+    document = Document.from_text(snapshot.body)
     first, end = lines[0], min(lines[1], len(document.lines))
     texts = document.line_texts()
     filled = [row for row in range(first, end) if texts[row].strip()]

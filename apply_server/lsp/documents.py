@@ -5,8 +5,10 @@ Open buffers beat the disk. Must not know jobs or messages.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
+from apply_server import edits
 from apply_server.document import Document, PositionEncoding
 from apply_server.errors import DocumentChanged, InvalidRequest, UnsupportedEncoding
 from apply_server.files import check_writable, read_document
@@ -14,10 +16,16 @@ from apply_server.lsp.mirror import Mirror
 from apply_server.lsp.protocol import Range
 from apply_server.lsp.uris import DocumentUri
 
+_BOM = "\ufeff"
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A document's text at one moment. `version` is None for closed ones; `new`: not on disk."""
+    """A document's text at one moment. `version` is None for closed ones; `new`: not on disk.
+
+    Some editors send a file's byte order mark with it. It is no part of the first line, so edits
+    don't see it; the columns of that line count it.
+    """
 
     uri: DocumentUri
     text: str
@@ -25,8 +33,21 @@ class Snapshot:
     language: str | None = None
     new: bool = False
 
+    @property
+    def body(self) -> str:
+        """The text without a byte order mark."""
+        return self.text.removeprefix(_BOM)
+
+    def with_body(self, body: str) -> str:
+        """The text with another body, its byte order mark kept."""
+        return _BOM + body if self.text.startswith(_BOM) else body
+
+    def replacements(self, body: str, encoding: PositionEncoding) -> tuple[edits.TextEdit, ...]:
+        """What gives the text another body, in the editor's places."""
+        return edits.replacements(Document.from_text(self.text), self.with_body(body), encoding)
+
     def document(self) -> Document:
-        """The text as a document. Raises UnsupportedEncoding where no file could hold it."""
+        """The body as a document. Raises UnsupportedEncoding where no file could hold it."""
         try:
             self.text.encode()
         except UnicodeEncodeError:
@@ -34,7 +55,7 @@ class Snapshot:
                 f"{self.uri.name} has half of a surrogate pair, which is no character. "
                 "Remove it, then run the edit again."
             ) from None
-        return Document.from_text(self.text)
+        return Document.from_text(self.body)
 
 
 @dataclass(slots=True)
@@ -57,11 +78,27 @@ class Documents:
 
     encoding: PositionEncoding = "utf-16"
     _open: dict[DocumentUri, OpenDocument] = field(default_factory=dict)
+    _awaited: dict[DocumentUri, asyncio.Event] = field(default_factory=dict)
 
     def open(self, uri: DocumentUri, language: str, version: int, text: str) -> Snapshot:
         """The client opened it; opening again replaces it."""
         opened = self._open[uri] = OpenDocument(uri, language, version, Mirror(text))
+        if uri in self._awaited:
+            self._awaited[uri].set()
         return opened.snapshot()
+
+    async def until_open(self, uri: DocumentUri, patience_s: float) -> None:
+        """Wait until the client has opened it, or for that long. One may wait for a document."""
+        if uri in self._open:
+            return
+        opened = self._awaited[uri] = asyncio.Event()
+        try:
+            async with asyncio.timeout(patience_s):
+                await opened.wait()
+        except TimeoutError:
+            pass
+        finally:
+            del self._awaited[uri]
 
     def close(self, uri: DocumentUri) -> None:
         """From now on the disk has its text."""

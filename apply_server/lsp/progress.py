@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lsprotocol import types
 
 from apply_server import models
-from apply_server.document import Document, PositionEncoding
-from apply_server.edits import text_edits
+from apply_server.document import PositionEncoding
+from apply_server.edits import LineEdit, apply_edits
 from apply_server.engine.base import Decoding, Delta, EngineEvent, Prefilling, Preview, Verified
 from apply_server.errors import Cancelled
 from apply_server.lsp import convert, protocol
 from apply_server.lsp.client import Client
+from apply_server.lsp.documents import Snapshot
 from apply_server.lsp.jobs import Job
 from apply_server.lsp.protocol import Token, to_json
 
@@ -89,7 +90,7 @@ class Marks:
 class Reporter:
     """Turns one job's events into messages.
 
-    `document` is what the edits are of; None where what is shown wouldn't be its lines. `on_model`
+    `shown` is what the edits are of; None where the editor's text has other lines. `on_model`
     is called (on the loop) once the model begins to work, as time limits count from there.
     """
 
@@ -100,7 +101,7 @@ class Reporter:
     previews: bool
     encoding: PositionEncoding
     on_model: Callable[[], None]
-    document: Document | None = None
+    shown: Snapshot | None = None
     marks: Marks = field(default_factory=Marks)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _working: bool = False
@@ -125,13 +126,12 @@ class Reporter:
         return models.Report(self._fetched, self._noticed)
 
     def _preview(self, event: Preview) -> None:
-        if self.previews and self.document is not None and event.edits:
-            edits = text_edits(self.document, event.edits, self.encoding)
-            self._send_partial(protocol.Preview(convert.text_edits(edits)))
+        if self.previews and self.shown is not None and event.edits:
+            self._send_partial(protocol.Preview(self._edits(self.shown, event.edits)))
             self.marks.preview = self.marks.now()
 
     def _verified(self, event: Verified) -> None:
-        if self.document is not None:
+        if self.shown is not None:
             value = protocol.Verified(
                 event.original_line,
                 event.result_line,
@@ -144,9 +144,13 @@ class Reporter:
         self.marks.verified = self.marks.verified or self.marks.now()
 
     def _delta(self, event: Delta) -> None:
-        if self.document is not None:
-            edits = convert.text_edits(text_edits(self.document, event.edits, self.encoding))
+        if self.shown is not None:
+            edits = self._edits(self.shown, event.edits)
             self._send_partial(protocol.Delta(event.from_line, event.to_line, edits))
+
+    def _edits(self, shown: Snapshot, edits: Sequence[LineEdit]) -> tuple[protocol.TextEdit, ...]:
+        body = apply_edits(shown.document(), edits)
+        return convert.text_edits(shown.replacements(body, self.encoding))
 
     def _at_work(self, message: str, percentage: int | None) -> None:
         if not self._working:

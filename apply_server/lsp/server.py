@@ -301,8 +301,8 @@ class ApplyProtocol(RpcProtocol):
     # Cancelling and statistics
 
     @lsp_method(protocol.CANCEL)
-    def cancel(self, params: object) -> object:
-        """Stop one document's job, or all."""
+    async def cancel(self, params: object) -> object:
+        """Stop one document's job, or all; a task, so that requests sent before it have begun."""
         document = cancel_params(params).text_document
         jobs = self.service.jobs
         if document is None:
@@ -311,8 +311,8 @@ class ApplyProtocol(RpcProtocol):
             stopped = jobs.stop_document(DocumentUri.parse(document.uri), cancelled())
         return to_json(protocol.CancelResult(stopped))
 
-    def _cancel_command(self, params: types.ExecuteCommandParams) -> object:
-        return self.cancel(_argument(params))
+    async def _cancel_command(self, params: types.ExecuteCommandParams) -> object:
+        return await self.cancel(_argument(params))
 
     @lsp_method(protocol.STATS)
     def stats(self, params: object) -> object:

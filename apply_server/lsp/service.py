@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, TypeVar
 
-from apply_server import edits, models
+from apply_server import models
 from apply_server.config import EngineConfig, Verify
 from apply_server.document import Document
 from apply_server.engine.base import Done, Engine, Prefilling
@@ -41,6 +41,8 @@ from apply_server.request import EditRequest
 from apply_server.snippet import parse_snippet
 
 ResultT = TypeVar("ResultT")
+# How long after a request its document may be opened, where there is nothing on disk to edit.
+_OPENING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +195,14 @@ class _Run:
         service, uri = self.service, self.job.uri
         if self.opened is not None:
             return self.opened.snapshot()
-        closed = await service.backend.workers.aside(read_closed, uri, service.settings.encoding)
+        reading = service.backend.workers.aside(read_closed, uri, service.settings.encoding)
+        closed = asyncio.ensure_future(reading)
+        await asyncio.wait([closed])
+        if closed.exception() or closed.result().new:
+            # Clients that have only just connected may ask first and open it then.
+            await service.documents.until_open(uri, _OPENING_S)
         self.opened = service.documents.check_version(uri, self.params.text_document.version)
-        return closed if self.opened is None else self.opened.snapshot()
+        return closed.result() if self.opened is None else self.opened.snapshot()
 
     def _request(self, snapshot: Snapshot) -> EditRequest:
         document = snapshot.document()
@@ -203,7 +210,7 @@ class _Run:
         if (source := convert.lines_of(self.params.edit_range)) is not None:
             document, selection = _without(document, source, selection)
         else:
-            self.reporter.document = document
+            self.reporter.shown = snapshot
         request = EditRequest(
             document,
             self.job.uri.name,
@@ -216,10 +223,10 @@ class _Run:
         return request
 
     def _outcome(self, snapshot: Snapshot, edited: Document, done: Done) -> Outcome:
-        original, encoding = snapshot.document(), self.service.documents.encoding
-        changes = convert.text_edits(edits.replacements(original, done.text, encoding))
+        encoding = self.service.documents.encoding
+        changes = convert.text_edits(snapshot.replacements(done.text, encoding))
         report = convert.report(done, edited, self.reporter.marks.now() / 1000)
-        return Outcome(snapshot, changes, done.text, report)
+        return Outcome(snapshot, changes, snapshot.with_body(done.text), report)
 
     def _check_closed(self, snapshot: Snapshot) -> None:
         now = read_closed(snapshot.uri, self.service.settings.encoding)

@@ -222,3 +222,45 @@ def test_a_file_of_five_megabytes(client: Client) -> None:
     result = spliced(client, "file:///w/x.py", "old", "new", 2)
     (edit,) = result["edits"]
     assert (edit["newText"], edit["range"]["start"]["line"]) == ("new", text.count("\n"))
+
+
+# Documents that are opened after the first request for them
+
+
+@pytest.mark.parametrize("kind", ["untitled", "no folder", "new", "undecodable", "read-only"])
+def test_a_buffer_may_be_opened_after_the_request(
+    client: Client, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "x.py"
+    uri = {
+        "untitled": "untitled:Untitled-7",
+        "no folder": (tmp_path / "none" / "x.py").as_uri(),
+    }.get(kind, file.as_uri())
+    if kind in ("undecodable", "read-only"):
+        file.write_bytes("é\n".encode("cp1252"))
+        file.chmod(0o444 if kind == "read-only" else 0o644)
+    key = client.start(uri, snippet="<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n")
+    client.call("applyEdit/stats")
+    client.open(uri, "a\nold\n")
+    response = client.response(key)
+    assert edited("a\nold\n", response["result"]["edits"]) == "a\nnew\n"
+    assert response["result"]["version"] == 1
+
+
+def test_a_document_that_is_opened_late_in_another_version(client: Client) -> None:
+    key = client.start("untitled:Untitled-8", 3, snippet="x\n")
+    client.call("applyEdit/stats")
+    client.open("untitled:Untitled-8", "old\n", 4)
+    assert client.response(key)["error"]["data"]["code"] == "DocumentChanged"
+
+
+def test_a_document_that_is_never_opened(client: Client) -> None:
+    error = client.apply("untitled:Untitled-9", snippet="x\n")["error"]
+    assert error["data"]["code"] == "InvalidRequest"
+    assert error["message"] == "Untitled-9 is not open in the editor, and it is no file."
+
+
+def test_waiting_for_a_document_can_be_cancelled(client: Client) -> None:
+    key = client.start("untitled:Untitled-10", snippet="x\n")
+    assert client.call("applyEdit/cancel")["result"] == {"cancelled": 1}
+    assert client.response(key)["error"]["data"]["code"] == "Cancelled"
