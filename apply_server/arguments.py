@@ -231,16 +231,23 @@ def _heads_parser(commands: Commands, run: Mapping[str, Command]) -> None:
     action = _command(
         actions,
         "train",
-        "Train draft heads on the model's own answers to edits and leave them beside the model. "
-        "PATH is as for replay. Ctrl-C stops; the same command goes on from there.",
+        "Train draft heads on what the model would write in source files with holes, and leave "
+        "them beside the model. Ctrl-C stops; the same command goes on from there.",
     )
-    action.add_argument("paths", nargs="+", metavar="PATH")
-    action.add_argument("--only", metavar="PATTERN", help="only cases whose id contains this")
-    action.add_argument("--limit", type=int, metavar="N", help="at most N cases, the first ones")
-    for name, default, text in (("count", 3, "heads"), ("steps", 1000, "steps of training")):
-        action.add_argument(
-            f"--{name}", type=int, default=default, metavar="N", help=f"{text} (default: {default})"
-        )
+    action.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="folders of source files, or cases as for replay (default: Python's own library)",
+    )
+    action.add_argument("--limit", type=int, metavar="N", help="read at most N pieces of files")
+    for name, kind, default, text in (
+        ("count", int, 3, "heads"),
+        ("steps", int, 600, "steps of training"),
+        ("minutes", float, 60.0, "the most time for all of it"),
+    ):
+        words = f"{text} (default: {default:g})"
+        action.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=words)
     _model_arguments(action.add_argument_group("engine"))
     action.set_defaults(run=run["heads train"])
 
@@ -295,7 +302,7 @@ def _drafting_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--proposer",
         default="auto",
-        help="drafting: auto, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to "
+        help="drafting: auto, chain, suffix, none, or hf-lookup:k=10,n=2 (transformers' rule, to "
         "compare); and for novel text +model, +model:sample or +heads (auto+heads)",
     )
     group.add_argument(

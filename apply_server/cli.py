@@ -262,11 +262,12 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _heads_train(options: argparse.Namespace) -> int:
+    from apply_server.heads.lessons import lessons
     from apply_server.heads.run import Plan, Trained, train_heads
 
-    cases = load_cases([Path(path) for path in options.paths], options.only)[: options.limit]
+    cases = lessons([Path(path) for path in options.paths])[: options.limit]
     config = EngineConfig(options.model, options.device, options.dtype, options.profile)
-    plan = Plan(options.count, options.steps)
+    plan = Plan(options.count, options.steps, options.minutes)
     with terminal.progress() as bars:
         task = bars.add_task("Loading", detail="")
         for event in train_heads(cases, config, plan, terminal.model_report(bars)):

@@ -57,7 +57,10 @@ ALLOWED: dict[str, set[str]] = {
         "__init__", "config", "decode", "document", "edits", "engine", "errors", "files",
         "languages", "metrics", "models", "request", "snippet",
     },
-    "heads": {"config", "decode", "engine", "errors", "models", "propose", "replay"},
+    "heads": {
+        "config", "decode", "document", "engine", "errors", "languages", "models", "prompt",
+        "propose", "replay", "request", "tokens", "view",
+    },
     "terminal": {"models", "engine", "replay"},
     "arguments": {"__init__", "bench", "config", "decode", "errors", "guards", "models"},
     "cli": {
@@ -70,7 +73,11 @@ ALLOWED: dict[str, set[str]] = {
 
 # Named implementations meet in one place only.
 BUILD_ONLY = {
-    "apply_server.propose.build": {"apply_server.engine.build", "apply_server.engine.local"},
+    "apply_server.propose.build": {
+        "apply_server.engine.build",
+        "apply_server.engine.local",
+        "apply_server.heads.examples",  # for a type only
+    },
     "apply_server.target.scripted": {"apply_server.engine.build"},
     "apply_server.target.transformers_model": {
         "apply_server.engine.build",

@@ -30,7 +30,7 @@ from apply_server.propose.build import (
     model_factory,
     parse_proposer,
 )
-from apply_server.propose.head_file import load_heads
+from apply_server.propose.head_file import load_heads, output_rows
 from apply_server.propose.heads import DraftHeads
 from apply_server.request import EditRequest
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
@@ -125,7 +125,10 @@ def _load_heads(
     """
     path = Path(config.heads) if config.heads else folder / HEADS_FILE
     try:
-        return load_heads(path, models.fingerprint(folder), target.network.project)
+        rows = output_rows(folder)
+        return load_heads(
+            path, models.fingerprint(folder), target.network.project, lambda token: rows[token]
+        )
     except ModelUnavailable:
         if config.heads or "heads" in config.proposer:
             raise

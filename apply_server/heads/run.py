@@ -5,10 +5,10 @@ Must not know how progress is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from apply_server import models
 from apply_server.config import EngineConfig
@@ -16,25 +16,28 @@ from apply_server.engine.build import HEADS_FILE, load_model, model_engine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.heads import examples
 from apply_server.heads.train import Progress, accuracies, pairs_of, split, train, vocabulary_of
-from apply_server.propose.head_file import FINGERPRINT, head_facts, save_heads
+from apply_server.propose.head_file import FINGERPRINT, head_facts, output_rows, save_heads
 from apply_server.replay.cases import Case
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 LEAST_ANSWERS = 2
+READING = 0.7
+"""The share of the time in which answers are read; the rest is for training on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many heads, and for how many steps they are trained. Raises InvalidRequest below one."""
+    """How many heads, for how many steps they are trained, and the most `minutes` for all of it.
+
+    Raises InvalidRequest where there is nothing of one of them.
+    """
 
     heads: int = 3
-    steps: int = 1000
+    steps: int = 600
+    minutes: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.heads < 1 or self.steps < 1:
-            raise InvalidRequest("At least one head and one step are needed.")
+        if self.heads < 1 or self.steps < 1 or not self.minutes > 0:
+            raise InvalidRequest("At least one head, one step and some time are needed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """`accuracies[k]`: in what share of the novel places of held-out answers the first k + 1 heads
-    were all right. `tokens_per_pass` is what chains of them bring there.
+    """`accuracies[k]`: in what share of the places of held-out answers where copying knows nothing
+    the first k + 1 heads were all right. `tokens_per_pass` is what chains of them bring there.
     """
 
     path: Path
@@ -64,22 +67,33 @@ class Trained:
 
 
 def train_heads(
-    cases: Sequence[Case], config: EngineConfig, plan: Plan, report: models.Report
+    cases: Sequence[Case],
+    config: EngineConfig,
+    plan: Plan,
+    report: models.Report,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Stage | Trained]:
     """Stages, and in the end what came of it. Interrupted, the next run goes on from there.
 
-    Raises InvalidRequest where fewer than LEAST_ANSWERS cases can be decoded.
+    `clock` tells seconds. Raises InvalidRequest where fewer than LEAST_ANSWERS cases can be read.
     """
+    started = clock()
+
+    def spent(share: float) -> bool:
+        return clock() - started >= 60 * plan.minutes * share
+
     folder = models.resolve(config.model, report).folder
-    path = folder / HEADS_FILE
-    work = path.parent / "training"
+    work = (folder / HEADS_FILE).parent / "training"
     engine = model_engine(load_model(config, report), replace(config, proposer="auto"))
     for done, case in enumerate(examples.collect(cases, engine, work / "answers"), start=1):
-        yield Stage("Decoding edits", done, len(cases), case)
+        yield Stage("Reading edits", done, len(cases), case)
+        if done >= LEAST_ANSWERS and spent(READING):
+            break
     answers = examples.load(work / "answers")
     if len(answers) < LEAST_ANSWERS:
         raise InvalidRequest(f"{len(answers)} answers are too few to train on and to measure.")
-    yield from _train(answers, folder, plan, work / f"{plan.heads}-heads.pt")
+    checkpoint = work / f"{plan.heads}-heads.pt"
+    yield from _train(answers, folder, plan, checkpoint, lambda: spent(1.0))
 
 
 def known_heads() -> Iterator[tuple[str, str]]:
@@ -99,20 +113,25 @@ def known_heads() -> Iterator[tuple[str, str]]:
 
 
 def _train(
-    answers: Sequence[examples.Examples], folder: Path, plan: Plan, checkpoint: Path
+    answers: Sequence[examples.Examples],
+    folder: Path,
+    plan: Plan,
+    checkpoint: Path,
+    late: Callable[[], bool],
 ) -> Iterator[Stage | Trained]:
-    matrix = output_matrix(folder)
-    vocabulary = vocabulary_of(answers, len(matrix))
-    matrix = matrix[vocabulary].float()
+    rows = output_rows(folder)
+    vocabulary = vocabulary_of(answers, rows.get_shape()[0])
+    matrix = rows[:][vocabulary].float()
     training, held_out = split(answers)
-    pairs = pairs_of(training, plan.heads, vocabulary)
-    measured = pairs_of(held_out or training, plan.heads, vocabulary)
+    pairs, measured = pairs_of(training, vocabulary), pairs_of(held_out, vocabulary)
     shares: list[float] = []
     for progress in train(pairs, matrix, plan.heads, plan.steps, checkpoint):
         shares = accuracies(measured, matrix, progress.weights, progress.biases)
         _save(folder, progress, shares, len(answers))
         detail = f"loss {progress.loss:.2f}, right {' '.join(f'{s:.0%}' for s in shares)}"
         yield Stage("Training", progress.done, progress.total, detail)
+        if late():
+            break
     found = shares or [float(s) for s in head_facts(folder / HEADS_FILE)["right"].split()]
     yield Trained(folder / HEADS_FILE, len(answers), tuple(found))
 
@@ -125,17 +144,3 @@ def _save(folder: Path, progress: Progress, shares: Sequence[float], answers: in
     }
     tensors = (progress.weights, progress.biases)
     save_heads(folder / HEADS_FILE, *tensors, facts, models.fingerprint(folder))
-
-
-def output_matrix(folder: Path) -> Tensor:
-    """The model's output matrix [vocabulary, hidden], its embeddings where the two are tied."""
-    from safetensors import safe_open
-
-    for name in ("lm_head.weight", "model.embed_tokens.weight"):
-        for path in sorted(folder.glob("*.safetensors")):
-            file: Any
-            with safe_open(path, "pt") as file:
-                if name in file.keys():  # noqa: SIM118 (not a dict)
-                    matrix: Tensor = file.get_tensor(name)
-                    return matrix
-    raise InvalidRequest(f"The model in {folder} has no output matrix that heads could share.")

@@ -76,8 +76,8 @@ LONGEST_TREE = 32
 def parse_proposer(
     spec: str, novel: Mapping[str, ProposerFactory] = MappingProxyType({})
 ) -> ProposerFactory:
-    """The factory for auto, suffix, none, hf-lookup or hf-lookup:k=10,n=2, or one of these and then
-    names of NOVEL: auto+model drafts by copying, and novel text by the draft model.
+    """The factory for auto, chain, suffix, none, hf-lookup or hf-lookup:k=10,n=2, or one of these
+    and then names of NOVEL: auto+model drafts by copying, and novel text by the draft model.
 
     `novel` has the factories of what is there. Raises InvalidRequest for anything else.
     """
@@ -118,13 +118,13 @@ def _kind(name: str) -> str:
 
 def _no_proposer(spec: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{spec!r} is no proposer. Use auto, suffix, none or hf-lookup:k=10,n=2, "
+        f"{spec!r} is no proposer. Use auto, chain, suffix, none or hf-lookup:k=10,n=2, "
         f"with + and {' or '.join(NOVEL)} for novel text (auto+model)."
     )
 
 
 def _parse_copying(spec: str) -> ProposerFactory:
-    named = {"auto": _auto, "suffix": _suffix, "none": _none}.get(spec)
+    named = {"auto": _auto, "chain": _chain, "suffix": _suffix, "none": _none}.get(spec)
     if named is not None:
         return named
     lookup = _LOOKUP.fullmatch(spec)
@@ -140,13 +140,20 @@ def build_proposer(sources: DraftSources, cost: CostTable, kind: str = "auto") -
 
 
 def _auto(sources: DraftSources, cost: CostTable) -> Proposer:
+    return TreeProposer(_copied(sources), cost, Survival(PRIORS), _longest(cost))
+
+
+def _chain(sources: DraftSources, cost: CostTable) -> Proposer:
+    return TreeProposer(_copied(sources), cost, Survival(PRIORS), _longest(cost), branches=1)
+
+
+def _copied(sources: DraftSources) -> list[Source]:
     followed = {"merged": sources.merged, "original": sources.original}
-    found: list[Source] = [
+    return [
         *(Pointer(text, name) for name, text in followed.items() if text is not None),
         SuffixSource(sources.texts),
         RecentOccurrences(sources.texts),
     ]
-    return TreeProposer(found, cost, Survival(PRIORS), _longest(cost))
 
 
 def _suffix(sources: DraftSources, cost: CostTable) -> Proposer:

@@ -21,21 +21,29 @@ class TreeProposer:
 
     Of two continuations with the same next token the likelier one is kept. The others' chains are
     merged into a trie, best first: a node's reach is the product of the survival rates on its
-    path, and at the root also of the likelier branches' failures.
+    path, and at the root also of the likelier branches' failures. No more than `branches` are
+    drafted: with one, a chain.
     """
 
     def __init__(
-        self, sources: Sequence[Source], cost: CostTable, survival: Survival, longest: int
+        self,
+        sources: Sequence[Source],
+        cost: CostTable,
+        survival: Survival,
+        longest: int,
+        branches: int | None = None,
     ) -> None:
         self._sources = sources
         self._survival = survival
+        self._branches = branches
         self._origins: list[tuple[str, int]] = []
         costs = [cost.cost(k) for k in range(1, longest + 2)]
         self._increments = [more - less for less, more in pairwise(costs)]
 
     def propose(self, context: Sequence[int], limit: int) -> Draft:
         """The best tree of at most `limit` nodes."""
-        found = self._distinct(c for s in self._sources for c in s.continuations(context))
+        continuations = (c for s in self._sources for c in s.continuations(context))
+        found = self._distinct(continuations)[: self._branches]
         tree = DraftTree(self._increments[: max(limit, 0)])
         origins = self._grow(tree, found)
         order = tree.main_first()

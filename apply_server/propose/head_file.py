@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from apply_server.errors import ModelUnavailable
+from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.propose.heads import DraftHeads
 
 if TYPE_CHECKING:
@@ -46,8 +46,29 @@ def head_facts(path: Path) -> dict[str, str]:
         raise ModelUnavailable(f"There are no draft heads in {path}: {error}.") from error
 
 
-def load_heads(path: Path, fingerprint: str, project: Callable[[Tensor], Tensor]) -> DraftHeads:
-    """The heads for a model of this fingerprint, whose output matrix is `project`.
+def output_rows(folder: Path) -> Any:
+    """The output matrix [vocabulary, hidden] of the model in `folder`, its embeddings where the two
+    are tied: a slice of its file, read where it is indexed.
+
+    Raises InvalidRequest where there is none.
+    """
+    from safetensors import safe_open
+
+    for name in ("lm_head.weight", "model.embed_tokens.weight"):
+        for path in sorted(folder.glob("*.safetensors")):
+            file: Any = safe_open(path, "pt")
+            if name in file.keys():  # noqa: SIM118 (not a dict)
+                return file.get_slice(name)
+    raise InvalidRequest(f"The model in {folder} has no output matrix that heads could share.")
+
+
+def load_heads(
+    path: Path,
+    fingerprint: str,
+    project: Callable[[Tensor], Tensor],
+    row: Callable[[int], Tensor],
+) -> DraftHeads:
+    """The heads for a model of this fingerprint; `project` and `row` as in DraftHeads.
 
     Also reads Medusa's own checkpoints (one residual layer for each head, and its own output
     matrix), which name no model. Raises ModelUnavailable for heads of another model or shape.
@@ -68,8 +89,8 @@ def load_heads(path: Path, fingerprint: str, project: Callable[[Tensor], Tensor]
         weights = torch.stack([tensors[f"{k}.0.linear.weight"] for k in names]).float()
         biases = torch.stack([tensors[f"{k}.0.linear.bias"] for k in names]).float()
         matrices = [tensors[f"{k}.1.weight"].float() for k in names if f"{k}.1.weight" in tensors]
-        heads = DraftHeads(weights, biases, project, tuple(matrices))
-        heads.guesses(weights.new_zeros(weights.shape[1]))
+        heads = DraftHeads(weights, biases, project, row, tuple(matrices))
+        heads.guesses(weights.new_zeros(weights.shape[1]), 0)
     except (RuntimeError, KeyError) as error:  # torch's for shapes that don't fit
         raise ModelUnavailable(
             f"The draft heads in {path} don't fit this model: {str(error).splitlines()[0]}"

@@ -1,8 +1,9 @@
 """Draft heads: small layers on the target's last hidden state that guess the tokens after the next.
 
-Head k is h + SiLU(W·h + b), read by the target's own output matrix (Cai et al. 2024, Medusa, with
-the matrix shared); W starts at zero, where every head says what the target just said. Must not know
-how heads are trained or where the hidden states come from.
+Head k is h + SiLU(W·[h, e] + b), read by the target's own output matrix (Cai et al. 2024, Medusa,
+with the matrix shared). e is that matrix's row of the token that was chosen from h: which one it
+was, h only half tells (Ankner et al. 2024, Hydra). W starts at zero, where every head says what the
+target just said. Must not know how heads are trained or where the hidden states come from.
 """
 
 from __future__ import annotations
@@ -29,28 +30,32 @@ Guess = tuple[int, float]
 
 @dataclass(frozen=True, slots=True)
 class DraftHeads:
-    """`weights` [heads, hidden, hidden] and `biases` [heads, hidden]; head k guesses the token
-    k + 1 places after the one that was chosen from the state.
+    """`weights` [heads, hidden, 2 · hidden] and `biases` [heads, hidden]; head k guesses the token
+    k places after the one that was chosen from the state.
 
-    `project` is the target's output matrix, [n, hidden] → [n, vocabulary]. `matrices` are the
-    heads' own ones [vocabulary, hidden], where they were trained with such.
+    Weights [heads, hidden, hidden], as Medusa's, don't look at the chosen token. `project` is the
+    target's output matrix, [n, hidden] → [n, vocabulary], and `row` one token's row of it [hidden].
+    `matrices` are the heads' own ones [vocabulary, hidden], where they were trained with such.
     """
 
     weights: Tensor
     biases: Tensor
     project: Callable[[Tensor], Tensor]
+    row: Callable[[int], Tensor]
     matrices: tuple[Tensor, ...] = ()
 
     def __len__(self) -> int:
         return len(self.weights)
 
-    def guesses(self, features: Features, width: int = WIDTH) -> list[list[Guess]]:
-        """For each head its `width` likeliest tokens, likeliest first."""
+    def guesses(self, features: Features, chosen: int, width: int = WIDTH) -> list[list[Guess]]:
+        """For each head its `width` likeliest tokens after `chosen`, likeliest first."""
         import torch
 
         with torch.no_grad():
             state = torch.as_tensor(features)
-            given = head_states(state.to(self.weights.dtype)[None], self.weights, self.biases)[:, 0]
+            inputs = head_inputs(state.float()[None], self.row(chosen).float()[None])
+            inputs = inputs[:, : self.weights.shape[-1]]
+            given = head_states(inputs, self.weights, self.biases)[:, 0]
             if self.matrices:
                 rows = zip(given, self.matrices, strict=True)
                 logits = torch.stack([matrix @ row for row, matrix in rows])
@@ -61,13 +66,23 @@ class DraftHeads:
         return [list(zip(tokens, shares, strict=True)) for tokens, shares in pairs]
 
 
-def head_states(states: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
-    """What the output matrix is given: states [n, hidden] → [heads, n, hidden]."""
+def head_inputs(states: Tensor, rows: Tensor) -> Tensor:
+    """What heads are given: states and output rows [n, hidden] each → [n, 2 · hidden].
+
+    Rows are brought to a common size: as they are, they are far smaller than states.
+    """
     import torch
 
-    # [1, n, hidden] × [heads, hidden, hidden] → [heads, n, hidden]
-    mixed = states[None] @ weights.transpose(1, 2) + biases[:, None]
-    return states[None] + torch.nn.functional.silu(mixed)
+    size = rows.square().mean(-1, keepdim=True).sqrt().clamp(min=1e-6)
+    return torch.cat([states, rows / size], dim=-1)
+
+
+def head_states(inputs: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
+    """What the output matrix is given: [n, hidden or 2 · hidden] → [heads, n, hidden]."""
+    import torch
+
+    mixed = inputs[None] @ weights.transpose(1, 2) + biases[:, None]  # [heads, n, hidden]
+    return inputs[None, :, : weights.shape[1]] + torch.nn.functional.silu(mixed)
 
 
 class HeadsProposer:
@@ -89,7 +104,7 @@ class HeadsProposer:
         """A tree of at most `limit` nodes; empty before the target's first pass."""
         if self._features is None or limit < 1:
             return NO_DRAFT
-        guesses = self._heads.guesses(self._features)
+        guesses = self._heads.guesses(self._features, context[-1])
         tree = DraftTree(self._increments[:limit])
         self._reaches = grow(tree, guesses, min(1.0, self._held / self._claimed))
         order = tree.main_first()

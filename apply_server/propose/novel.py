@@ -13,6 +13,11 @@ CONFIDENT = 0.5
 """Where the likeliest copy is more often right than wrong, nobody else is asked."""
 
 
+def confident(copied: Draft) -> bool:
+    """Whether this copy is drafted alone."""
+    return len(copied) > 0 and copied.score >= CONFIDENT
+
+
 class NovelText:
     """`copying`, helped by `others` where its first token is less likely than CONFIDENT.
 
@@ -27,7 +32,7 @@ class NovelText:
         """One draft of at most `limit` nodes."""
         *others, copying = self._proposers
         copied = copying.propose(context, limit)
-        if len(copied) and copied.score >= CONFIDENT:
+        if confident(copied):
             self._drafts = [*(NO_DRAFT for _ in others), copied]
             return copied
         room = limit

@@ -43,7 +43,7 @@ def test_heads_are_trained_used_and_refused_for_other_weights(config: EngineConf
     assert trained.tokens_per_pass == pytest.approx(1.0 + sum(trained.accuracies))
     done = [(stage.name, stage.done, stage.total) for stage in stages if isinstance(stage, Stage)]
     assert done == [
-        *(("Decoding edits", n, 3) for n in (1, 2, 3)),
+        *(("Reading edits", n, 3) for n in (1, 2, 3)),
         ("Training", 50, 60),
         ("Training", 60, 60),
     ]
@@ -70,18 +70,24 @@ def test_heads_are_trained_used_and_refused_for_other_weights(config: EngineConf
         load_model(replace(config, proposer="heads"), models.Report())
 
 
+def test_time_that_is_up_ends_reading_and_training(config: EngineConfig) -> None:
+    many = [case(f"name{number}") for number in range(9)]
+    clock = iter(range(0, 10_000, 10)).__next__  # ten seconds pass whenever somebody looks
+    *stages, trained = train_heads(many, config, Plan(1, 900, 1.0), models.Report(), clock)
+    assert isinstance(trained, Trained)
+    done = [(stage.name, stage.done) for stage in stages if isinstance(stage, Stage)]
+    assert done == [*(("Reading edits", n) for n in range(1, 7)), ("Training", 50)]
+    assert trained.answers == 6
+
+
 def test_the_command_trains_and_says_what_came_of_it(
     config: EngineConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
-        {
-            "id": one.id, "language": "python", "instruction": "add one", "snippet": None,
-            "original": one.original.decode(), "expected": one.expected.decode(),
-        }
-        for one in CASES
-    ]  # fmt: skip
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    (tmp_path / "sources").mkdir()
+    for name in "abc":
+        text = "".join(f"{name}{number} = {number}\n" for number in range(10))
+        (tmp_path / "sources" / f"{name}.py").write_text(text, "utf-8")
+    cases = tmp_path / "sources"
     arguments = ["--model", config.model, "--device", "cpu", "--dtype", "float32"]
     status = main(["heads", "train", str(cases), *arguments, "--count", "1", "--steps", "10"])
     out = capsys.readouterr().out

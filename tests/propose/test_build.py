@@ -91,10 +91,22 @@ def test_the_draft_is_longer_where_passes_cost_more_than_tokens() -> None:
     assert 50 < len(short) < len(long) <= 512
 
 
-@pytest.mark.parametrize("spec", ["auto", "suffix", "hf-lookup", "hf-lookup:k=64,n=4"])
+@pytest.mark.parametrize("spec", ["auto", "chain", "suffix", "hf-lookup", "hf-lookup:k=64,n=4"])
 def test_specifications_make_a_fresh_proposer_each_time(spec: str) -> None:
     make = parse_proposer(spec)
     assert make(DraftSources(FILE), CPU) is not make(DraftSources(FILE), CPU)
+
+
+def test_a_chain_is_the_likeliest_of_what_a_tree_would_try() -> None:
+    original = tuple(t for i in range(20) for t in (7, 8, 100 + i))
+    answer = (*original[:30], 7, 50, *original[32:])
+    chains, trees = (
+        replay(answer, parse_proposer(spec)(DraftSources(original), GPU))
+        for spec in ("chain", "auto")
+    )
+    assert all(draft.is_chain for draft in chains)
+    assert not all(draft.is_chain for draft in trees)
+    assert len(trees) <= len(chains)
 
 
 def test_none_is_plain_decoding() -> None:

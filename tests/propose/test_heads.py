@@ -13,7 +13,7 @@ from apply_server.decode.speedup import CostTable
 from apply_server.errors import ModelUnavailable
 from apply_server.propose.build import DraftSources, heads_factory, parse_proposer
 from apply_server.propose.head_file import head_facts, load_heads, save_heads
-from apply_server.propose.heads import DraftHeads, HeadsProposer, grow, head_states
+from apply_server.propose.heads import DraftHeads, HeadsProposer, grow, head_inputs, head_states
 from apply_server.propose.tree import DraftTree
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.conftest import TINY_VOCABULARY, tiny_model
@@ -31,28 +31,41 @@ def target() -> TransformersTarget:
 
 def heads(target: TransformersTarget, count: int = 3) -> DraftHeads:
     generator = torch.Generator().manual_seed(1)
-    weights = torch.randn(count, HIDDEN, HIDDEN, generator=generator) * 0.1
-    return DraftHeads(weights, torch.zeros(count, HIDDEN), target.network.project)
+    weights = torch.randn(count, HIDDEN, 2 * HIDDEN, generator=generator) * 0.1
+    return DraftHeads(weights, torch.zeros(count, HIDDEN), target.network.project, row)
+
+
+def row(token: int) -> torch.Tensor:
+    """The output matrix's."""
+    return torch.randn(HIDDEN, generator=torch.Generator().manual_seed(token))
 
 
 def test_a_head_of_zeros_says_what_the_target_says(target: TransformersTarget) -> None:
     states = torch.randn(5, HIDDEN, generator=torch.Generator().manual_seed(2))
     zeros = DraftHeads(
-        torch.zeros(2, HIDDEN, HIDDEN), torch.zeros(2, HIDDEN), target.network.project
+        torch.zeros(2, HIDDEN, 2 * HIDDEN), torch.zeros(2, HIDDEN), target.network.project, row
     )
     expected = target.network.project(states).argmax(-1).tolist()
     for state, token in zip(states, expected, strict=True):
-        assert [guesses[0][0] for guesses in zeros.guesses(state)] == [token, token]
+        assert [guesses[0][0] for guesses in zeros.guesses(state, 3)] == [token, token]
 
 
-def test_a_heads_state_is_h_plus_silu_of_w_h_plus_b() -> None:
-    h, w, b = (
-        torch.tensor([1.0, -2.0]),
-        torch.tensor([[0.5, 1.0], [2.0, 0.0]]),
-        torch.tensor([1.0, 0]),
-    )
-    expected = h + torch.nn.functional.silu(w @ h + b)
-    torch.testing.assert_close(head_states(h[None], w[None], b[None])[0, 0], expected)
+def test_a_heads_state_is_h_plus_silu_of_what_it_is_given() -> None:
+    h, e = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.3, 0.4]])
+    w, b = torch.tensor([[0.5, 1.0, 0.0, 2.0], [2.0, 0.0, 1.0, 0.0]]), torch.tensor([1.0, 0.0])
+    size = (0.25 / 2) ** 0.5  # the row's root mean square
+    given = torch.cat([h[0], e[0] / size])
+    inputs = head_inputs(h, e)
+    torch.testing.assert_close(inputs[0], given)
+    expected = h[0] + torch.nn.functional.silu(w @ given + b)
+    torch.testing.assert_close(head_states(inputs, w[None], b[None])[0, 0], expected)
+    narrow = h[0] + torch.nn.functional.silu(w[:, :2] @ h[0] + b)
+    torch.testing.assert_close(head_states(h, w[None, :, :2], b[None])[0, 0], narrow)
+
+
+def test_guesses_hang_on_the_chosen_token(target: TransformersTarget) -> None:
+    state = torch.ones(HIDDEN)
+    assert heads(target).guesses(state, 3) != heads(target).guesses(state, 4)
 
 
 def test_the_tree_holds_the_likeliest_paths_first() -> None:
@@ -86,23 +99,23 @@ def test_output_is_plain_decodings_and_heads_are_counted(target: TransformersTar
 
 def test_the_newest_state_is_used_and_each_once(target: TransformersTarget) -> None:
     proposer = HeadsProposer(heads(target), CHEAP, 8)
-    assert proposer.propose([], 9) == NO_DRAFT  # nothing has been computed yet
+    assert proposer.propose([1], 9) == NO_DRAFT  # nothing has been computed yet
     old, new = torch.zeros(HIDDEN), torch.ones(HIDDEN)
     proposer.observe(Step(NO_DRAFT, (), (3, 4), (old, new)))
-    wanted = [guesses[0][0] for guesses in heads(target).guesses(new)]
-    assert proposer.propose([], 1).tokens == (wanted[0],)
+    wanted = [guesses[0][0] for guesses in heads(target).guesses(new, 4)]
+    assert proposer.propose([3, 4], 1).tokens == (wanted[0],)
     proposer.observe(Step(Draft(), (), (3,)))
-    assert proposer.propose([], 9) == NO_DRAFT  # a target that tells no states
+    assert proposer.propose([3, 4, 3], 9) == NO_DRAFT  # a target that tells no states
 
 
 def test_claims_that_do_not_hold_make_drafts_shorter(target: TransformersTarget) -> None:
     proposer = HeadsProposer(heads(target), CHEAP, 16)
     state = torch.ones(HIDDEN)
     proposer.observe(Step(NO_DRAFT, (), (3,), (state,)))
-    first = proposer.propose([], 16)
+    first = proposer.propose([3], 16)
     for _ in range(30):
-        proposer.observe(Step(proposer.propose([], 16), (), (3,), (state,)))
-    assert len(proposer.propose([], 16)) < len(first)
+        proposer.observe(Step(proposer.propose([3], 16), (), (3,), (state,)))
+    assert len(proposer.propose([3], 16)) < len(first)
 
 
 def test_heads_come_back_as_they_were_with_their_facts(
@@ -110,11 +123,11 @@ def test_heads_come_back_as_they_were_with_their_facts(
 ) -> None:
     made, path = heads(target), tmp_path / "new" / "heads.safetensors"
     save_heads(path, made.weights, made.biases, {"steps": "7"}, "these weights")
-    loaded = load_heads(path, "these weights", target.network.project)
+    loaded = load_heads(path, "these weights", target.network.project, row)
     torch.testing.assert_close(loaded.weights, made.weights)
     assert head_facts(path) == {"steps": "7", "model": "these weights"}
     with pytest.raises(ModelUnavailable, match="another model"):
-        load_heads(path, "other weights", target.network.project)
+        load_heads(path, "other weights", target.network.project, row)
 
 
 def test_heads_of_another_shape_are_refused_with_the_reason(
@@ -123,12 +136,12 @@ def test_heads_of_another_shape_are_refused_with_the_reason(
     path = tmp_path / "heads.safetensors"
     save_heads(path, torch.zeros(2, 8, 8), torch.zeros(2, 8), {}, "m")
     with pytest.raises(ModelUnavailable, match="don't fit this model"):
-        load_heads(path, "m", target.network.project)
+        load_heads(path, "m", target.network.project, row)
     path.write_bytes(b"no tensors")
     with pytest.raises(ModelUnavailable, match="can't be read"):
-        load_heads(path, "m", target.network.project)
+        load_heads(path, "m", target.network.project, row)
     with pytest.raises(ModelUnavailable, match="can't be read"):
-        load_heads(tmp_path / "absent.safetensors", "m", target.network.project)
+        load_heads(tmp_path / "absent.safetensors", "m", target.network.project, row)
 
 
 def test_a_medusa_checkpoint_brings_its_own_output_matrices(
@@ -142,9 +155,9 @@ def test_a_medusa_checkpoint_brings_its_own_output_matrices(
     }
     path = tmp_path / "medusa_lm_head.pt"
     torch.save(tensors, path)
-    loaded = load_heads(path, "whichever", target.network.project)
+    loaded = load_heads(path, "whichever", target.network.project, row)
     state = torch.ones(HIDDEN)
-    assert loaded.guesses(state)[0][0][0] == int((matrix @ state).argmax())
+    assert loaded.guesses(state, 3)[0][0][0] == int((matrix @ state).argmax())
     torch.save(tensors | {"0.1.linear.weight": torch.zeros(HIDDEN, HIDDEN)}, path)
     with pytest.raises(ModelUnavailable, match="more than one residual layer"):
-        load_heads(path, "whichever", target.network.project)
+        load_heads(path, "whichever", target.network.project, row)
