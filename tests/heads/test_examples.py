@@ -49,6 +49,7 @@ def test_states_and_choices_are_those_of_decoding_the_answer(engine: LocalEngine
         found.states, found.tokens.tolist(), found.choices.tolist(), strict=True
     ):
         (verdict,) = target.verify([(slot, NO_DRAFT)])
+        assert verdict.features is not None
         assert choice in {verdict.choices[0], UNDECIDED}
         torch.testing.assert_close(state, verdict.features[0], rtol=1e-4, atol=1e-4)
         target.commit(slot, (), token)

@@ -60,14 +60,15 @@ def test_what_nobody_wrote_by_hand_is_left_out(tmp_path: Path) -> None:
 
 
 def test_of_cases_the_results_are_read(tmp_path: Path) -> None:
+    result = "".join(LINES[:30])
     case = {
         "id": "a", "language": "go", "instruction": "add", "snippet": None,
-        "original": "short\n", "expected": "".join(LINES[:30]),
+        "original": "short\n", "expected": result,
     }  # fmt: skip
     path = tmp_path / "cases.jsonl"
     path.write_text(json.dumps(case) + "\n", "utf-8")
     (lesson,) = lessons([path])
-    assert lesson.expected == case["expected"].encode()
+    assert lesson.expected == result.encode()
     assert lesson.language == "go"
 
 
