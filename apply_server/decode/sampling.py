@@ -51,7 +51,7 @@ class Sampling:
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if needed := unsound(name, value):
-                raise InvalidRequest(f"The {name.replace('_', ' ')} must be {needed}, not {value}.")
+                raise InvalidRequest(f"The {name.replace('_', '-')} must be {needed}, not {value}.")
 
     @property
     def greedy(self) -> bool:

@@ -19,7 +19,7 @@ from apply_server.errors import InvalidRequest
         ({"top_k": -1}, "top-k"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**63}, "seed"),
-        ({"repetition_penalty": 0.0}, "repetition penalty"),
+        ({"repetition_penalty": 0.0}, "repetition-penalty"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(

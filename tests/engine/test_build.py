@@ -56,7 +56,7 @@ def test_the_ends_of_sequence_are_the_models_own(
     [
         ({"profile": "morph"}, "chat, fastapply"),
         ({"dtype": "int3"}, "auto, float32, bfloat16"),
-        ({"proposer": "lookup"}, "auto, suffix"),
+        ({"proposer": "lookup"}, "auto, chain, suffix"),
         ({"cost": "cheap"}, "cheap"),
     ],
 )
