@@ -11,7 +11,8 @@ from apply_server.languages import language_of
 
 _BOM = "\ufeff"
 # At the beginning of a line, or after a diff's sign.
-_QUOTED_BOM = re.compile(rf"^([ +-]?){_BOM}", re.MULTILINE)
+_LINE_START = r"^([ +-]?)"
+_QUOTED_BOM = re.compile(rf"{_LINE_START}{_BOM}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,18 @@ class EditRequest:
             )
         if self.selection and not self.document.lines[slice(*self.selection)]:
             raise InvalidRequest("The selection is empty. Select the lines to edit, or nothing.")
-        if not any(line.text.startswith(_BOM) for line in self.document.lines):
-            object.__setattr__(self, "snippet", _QUOTED_BOM.sub(r"\1", self.snippet))
+        object.__setattr__(self, "snippet", self._without_byte_order_marks())
+
+    def _without_byte_order_marks(self) -> str:
+        """A snippet that quotes the first line with a mark may write it with one as well."""
+        lines = self.document.lines
+        if any(line.text.startswith(_BOM) for line in lines):
+            return self.snippet
+        first = re.escape(lines[0].text) if lines else ""
+        quoted = re.compile(rf"{_LINE_START}{_BOM}{first}\r?$", re.MULTILINE)
+        if first and quoted.search(self.snippet):
+            return _QUOTED_BOM.sub(r"\1", self.snippet)
+        return self.snippet.removeprefix(_BOM)
 
     def part(self) -> EditRequest:
         """The same edit of the selected lines as a document of their own."""
