@@ -1,5 +1,6 @@
 // The tests in a real VS Code: in its extension host, then through its page, then, where FIRST_EDIT is
-// set, a first edit from nothing with the default model. `e2e.mjs host`, `page` or `first` runs one. Needs code-server (test/e2e/install-code-server.sh) and Chromium.
+// set, a first edit from nothing with the default model. `e2e.mjs host`, `page` or `first` runs one.
+// Needs code-server (test/e2e/install-code-server.sh) and Chromium.
 import { build } from 'esbuild';
 
 const chosen = process.argv[2];
