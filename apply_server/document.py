@@ -25,7 +25,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_BOM = "\ufeff"
+BYTE_ORDER_MARK = "\ufeff"
 _EOL = re.compile(r"(\r\n|\r|\n)")
 # PEP 263's form (which is also Emacs' and Vim's), XML's and HTML's; in a comment or a tag only, as
 # a program's `encoding=` says nothing about its own file.
@@ -91,8 +91,8 @@ class Document:
                 "a byte order mark.",
                 remedy=_NAME_WIDE,
             )
-        bom = _BOM.encode(codec) if text.startswith(_BOM) else b""
-        document = cls(text.removeprefix(_BOM), codec, bom)
+        bom = BYTE_ORDER_MARK.encode(codec) if text.startswith(BYTE_ORDER_MARK) else b""
+        document = cls(text.removeprefix(BYTE_ORDER_MARK), codec, bom)
         if bom + _encode_lines(document.lines, codec) != data:
             raise UnsupportedEncoding(
                 f"Reading the file as {codec} and writing it again would change its bytes.",

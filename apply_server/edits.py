@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Postfix, Prefix
 
-from apply_server.document import Document, Line, Position, PositionEncoding, split_lines
+from apply_server.document import (
+    BYTE_ORDER_MARK,
+    Document,
+    Line,
+    Position,
+    PositionEncoding,
+    split_lines,
+)
 from apply_server.edit_stream import EditStream, view_lines
 from apply_server.line_diff import LineEdit, line_edits
 
@@ -28,7 +35,6 @@ __all__ = [
     "unified_diff",
 ]
 
-_BOM = "\ufeff"
 _CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
@@ -50,8 +56,8 @@ def rewrite(document: Document, final_view: str) -> tuple[tuple[LineEdit, ...], 
     no final newline, blank lines at the end of the view are dropped. A byte order mark is no text:
     an editor's buffer that begins with one keeps it, and no other text gets one.
     """
-    mark = _BOM if document.text.startswith(_BOM) and final_view else ""
-    final_view = mark + final_view.removeprefix(_BOM)
+    mark = BYTE_ORDER_MARK if document.text.startswith(BYTE_ORDER_MARK) and final_view else ""
+    final_view = mark + final_view.removeprefix(BYTE_ORDER_MARK)
     final = view_lines(final_view, joined=not document.lines)
     while document.lines and not document.lines[-1].eol and final and not final[-1]:
         final.pop()

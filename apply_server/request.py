@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from apply_server.document import Document, split_lines
+from apply_server.document import BYTE_ORDER_MARK, Document, split_lines
 from apply_server.errors import InvalidRequest
 from apply_server.languages import language_of
 
-_BOM = "\ufeff"
 # At the beginning of a line, or after a diff's sign.
 _LINE_START = r"^([ +-]?)"
-_QUOTED_BOM = re.compile(rf"{_LINE_START}{_BOM}", re.MULTILINE)
+_QUOTED_BOM = re.compile(rf"{_LINE_START}{BYTE_ORDER_MARK}", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,13 @@ class EditRequest:
     def _without_byte_order_marks(self) -> str:
         """A snippet that quotes the first line with a mark may write it with one as well."""
         lines = self.document.lines
-        if any(line.text.startswith(_BOM) for line in lines):
+        if any(line.text.startswith(BYTE_ORDER_MARK) for line in lines):
             return self.snippet
         first = re.escape(lines[0].text) if lines else ""
-        quoted = re.compile(rf"{_LINE_START}{_BOM}{first}\r?$", re.MULTILINE)
+        quoted = re.compile(rf"{_LINE_START}{BYTE_ORDER_MARK}{first}\r?$", re.MULTILINE)
         if first and quoted.search(self.snippet):
             return _QUOTED_BOM.sub(r"\1", self.snippet)
-        return self.snippet.removeprefix(_BOM)
+        return self.snippet.removeprefix(BYTE_ORDER_MARK)
 
     def part(self) -> EditRequest:
         """The same edit of the selected lines as a document of their own."""

@@ -9,14 +9,12 @@ import asyncio
 from dataclasses import dataclass, field
 
 from apply_server import edits
-from apply_server.document import Document, PositionEncoding
+from apply_server.document import BYTE_ORDER_MARK, Document, PositionEncoding
 from apply_server.errors import DocumentChanged, InvalidRequest, UnsupportedEncoding
 from apply_server.files import check_writable, read_document
 from apply_server.lsp.mirror import Mirror
 from apply_server.lsp.protocol import Range
 from apply_server.lsp.uris import DocumentUri
-
-_BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,11 @@ class Snapshot:
     @property
     def body(self) -> str:
         """The text without a byte order mark."""
-        return self.text.removeprefix(_BOM)
+        return self.text.removeprefix(BYTE_ORDER_MARK)
 
     def with_body(self, body: str) -> str:
         """The text with another body, its byte order mark kept."""
-        return _BOM + body if self.text.startswith(_BOM) else body
+        return BYTE_ORDER_MARK + body if self.text.startswith(BYTE_ORDER_MARK) else body
 
     def replacements(self, body: str, encoding: PositionEncoding) -> tuple[edits.TextEdit, ...]:
         """What gives the text another body, in the editor's places."""

@@ -10,7 +10,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apply_server.errors import InvalidRequest, ModelUnavailable
+from apply_server.errors import ModelUnavailable
 from apply_server.propose.heads import DraftHeads
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def output_rows(folder: Path) -> Any:
     """The output matrix [vocabulary, hidden] of the model in `folder`, its embeddings where the two
     are tied: a slice of its file, read where it is indexed.
 
-    Raises InvalidRequest where there is none.
+    Raises ModelUnavailable where there is none.
     """
     from safetensors import safe_open
 
@@ -59,7 +59,7 @@ def output_rows(folder: Path) -> Any:
             file: Any = safe_open(path, "pt")
             if name in file.keys():  # noqa: SIM118 (not a dict)
                 return file.get_slice(name)
-    raise InvalidRequest(f"The model in {folder} has no output matrix that heads could share.")
+    raise ModelUnavailable(f"The model in {folder} has no output matrix that heads could share.")
 
 
 def load_heads(

@@ -70,6 +70,20 @@ def test_unknown_names_are_refused_before_anything_is_fetched(
             make(config, Report())
 
 
+def test_a_model_whose_output_matrix_has_another_name_loads_without_heads(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    backend = byte_backend()
+    sizes = {"vocab_size": backend.get_vocab_size(), "n_embd": 32, "n_layer": 2, "n_head": 2}
+    GPT2LMHeadModel(GPT2Config(**sizes, n_positions=512)).save_pretrained(tmp_path)
+    backend.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "chat_template.jinja").write_text(CHATML, "utf-8")
+    config = EngineConfig(str(tmp_path), dtype="float32", cost="rho=15")
+    assert build.load_model(config, Report()).heads is None
+    with pytest.raises(ModelUnavailable, match="no output matrix"):
+        build.load_model(replace(config, heads="heads.safetensors"), Report())
+
+
 def test_later_edits_of_a_file_compute_only_what_is_new(tmp_path: Path) -> None:
     config = EngineConfig(str(save_model(tmp_path)), dtype="float32", max_new=400, cost="rho=15")
     file = "value = 1\n" * 20
