@@ -54,6 +54,7 @@ def known(prefixes: PrefixCache, prompt: Sequence[int]) -> list[int]:
         (range(20), range(10), 8),
         (range(9), range(9), 8),
         (range(8), range(8), 4),  # the last token is what the first pass starts from
+        (range(20), range(8), 4),
         (range(8), range(20), 4),
         (range(10), [*range(6), 99, 98, 97], 4),
         (range(10), [*range(3), 99, 98, 97], 0),
