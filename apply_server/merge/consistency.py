@@ -174,3 +174,31 @@ def beside_marker(view: Alignment, run: tuple[int, int, int]) -> bool:
     above = not any(text[bounds[0] : first]) and splice.below_marker(bounds[0])
     below = not any(text[end : bounds[1]]) and splice.above_marker(bounds[1])
     return above or below
+
+
+def astray(view: Alignment) -> set[int]:
+    """Rows beside a marker that are new, though a line just past the segment's place says the same.
+
+    They may be there to show where a change begins or ends, and not to be added.
+    """
+    return {
+        edge
+        for first, end in view.splice.segments
+        for rows, step, marker in (
+            (range(first, end), -1, view.splice.below_marker(first)),
+            (range(first, end)[::-1], 1, view.splice.above_marker(end)),
+        )
+        if marker and (edge := _astray(view, rows, step)) >= 0
+    }
+
+
+def _astray(view: Alignment, rows: range, step: int) -> int:
+    """`rows` lead away from the marker, `step` back to it in the file; -1 if all is well."""
+    edge = next((row for row in rows if view.snippet.text[row]), -1)
+    held = next((row for row in rows if row in view.matched), -1)
+    if edge < 0 or held < 0 or edge in view.matched or view.scope.opener[edge] in rows:
+        return -1
+    start = view.matched[held] + step
+    near = range(start, start + step * (abs(held - edge) + _NEXT), step)
+    said = {view.original.norm[at] for at in near if 0 <= at < len(view.original)}
+    return edge if view.snippet.norm[edge] in said else -1

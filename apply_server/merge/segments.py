@@ -10,6 +10,7 @@ from apply_server.merge.certainty import margins
 from apply_server.merge.chain import Chain, Problem, best_chain
 from apply_server.merge.consistency import (
     Alignment,
+    astray,
     beside_marker,
     borrowed,
     crossing,
@@ -34,12 +35,16 @@ def merge_segments(original_lines: Sequence[str], edit: Edit, language: str | No
     writer = Writer(splice.snippet, splice.original, margins(problem, chain))
     if not settled:
         writer.doubt("The snippet's lines are found in places that contradict each other.")
-    for run in doubled(view):
+    runs, told = doubled(view), set[int]()
+    for run in runs:
         first, end, line = run
+        told.update(range(first, end))
         if moved(view, run):
             placed.append(_removal(splice, end, line, line + end - first))
         elif end - first > 1 or beside_marker(view, run):
             writer.doubt("Lines that the file already has elsewhere would be there twice.")
+    if astray(view) - told:
+        writer.doubt("A line beside a marker may show where the change is, or be new itself.")
     return writer.write(sorted(placed, key=lambda segment: segment.start))
 
 

@@ -494,3 +494,21 @@ def test_a_line_beside_a_marker_is_not_written_a_second_time():
     shown = [*fence, "## Configure_100", "", "Put a file there:", "```toml"]
     result = run("\n".join(original), "\n".join([marker, *shown, marker]), "markdown")
     assert result.lines.count("```toml") == 1 or not result.unambiguous
+
+
+SHOWS_THE_PLACE = {
+    "ruby": (
+        "rows.each do |row|\n  check(row)\nend\n\nif rows.empty?\n  return\nend\nbooks.sort!\n",
+        "rows.each do |row|\n  # ... existing code ...\n  return\nend_if\nbooks.sort!\n",
+    ),
+    "javascript": (
+        "for (const row of rows) {\n  check(row);\n}\n\nif (!rows) {\n  return;\n}\nbooks.sort();\n",
+        "for (const row of rows) {\n  // ... existing code ...\n  return;\nend_if\nbooks.sort();\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", SHOWS_THE_PLACE)
+def test_a_line_beside_a_marker_that_the_file_has_near_there_is_not_surely_new(language):
+    original, edit = SHOWS_THE_PLACE[language]
+    assert not run(original, edit, language).unambiguous
