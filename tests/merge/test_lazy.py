@@ -502,7 +502,7 @@ SHOWS_THE_PLACE = {
         "rows.each do |row|\n  # ... existing code ...\n  return\nend_if\nbooks.sort!\n",
     ),
     "javascript": (
-        "for (const row of rows) {\n  check(row);\n}\n\nif (!rows) {\n  return;\n}\nbooks.sort();\n",
+        "for (const row of rows) {\n  check();\n}\n\nif (!rows) {\n  return;\n}\nbooks.sort();\n",
         "for (const row of rows) {\n  // ... existing code ...\n  return;\nend_if\nbooks.sort();\n",
     ),
 }
