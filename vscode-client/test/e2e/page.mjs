@@ -1,6 +1,7 @@
 // The packaged extension through the workbench's page: palette, keys, buttons, notifications. What is
 // asserted is on disk, after saving.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { actions, condition } from './actions.mjs';
@@ -12,13 +13,14 @@ export async function runPageTests() {
   const vsix = path.resolve('apply-edit.vsix');
   const workbench = await openWorkbench({ files, answers, vsix, passDelayMs: 150, trust: true });
   const { page } = workbench;
+  const ready = () => page.waitForSelector('.monaco-workbench .statusbar-item');
   layTrap(workbench);
   let failed = 0;
   try {
     await page.goto(`${workbench.address}/?folder=${workbench.workspace}`);
-    await page.waitForSelector('.monaco-workbench .statusbar-item');
+    await ready();
     const only = new RegExp(process.env.ONLY ?? '');
-    const all = Object.entries(tests(page, workbench));
+    const all = Object.entries(tests(page, workbench, ready));
     for (const [name, test] of all.filter(([name]) => only.test(name))) {
       const started = Date.now();
       let verdict = 'ok';
@@ -30,6 +32,7 @@ export async function runPageTests() {
         verdict = `not ok, focus on ${focus}: ${error.stack}`;
         await page.screenshot({ path: `artefacts/failed-${name.replaceAll(/\W+/g, '-')}.png` });
         await page.reload(); // no dialog stays in the way of the next test
+        await ready();
       }
       console.log(`${name} (${Date.now() - started} ms): ${verdict}`);
     }
@@ -50,7 +53,7 @@ function layTrap({ folder, workspace, python }) {
   fs.writeFileSync(path.join(workspace, '.vscode', 'settings.json'), settings);
 }
 
-function tests(page, workbench) {
+function tests(page, workbench, ready) {
   const { closeAll, command, instruct, lens, open, read, rows, saved, status, tab, toast } =
     actions(workbench);
   const picture = (name) => page.screenshot({ path: `artefacts/${name}.png` });
@@ -63,17 +66,23 @@ function tests(page, workbench) {
     return Number.parseInt(started.filter((line) => line.includes(' serve ')).at(-1), 10);
   };
 
-  /** Reload the window; the preview that was open is gone, and so is the server. */
-  async function reload(name) {
-    const pid = serverPid();
-    await page.locator('.tab[data-resource-name^="Apply Edit:"]').waitFor();
-    await page.reload();
-    await page.locator(`.tab[data-resource-name="${name}"]`).waitFor();
-    await page.locator('.tab[data-resource-name^="Apply Edit:"]').waitFor({ state: 'detached' });
+  const preview = page.locator('.tab[data-resource-name^="Apply Edit:"]');
+  const gone = async (pid) => {
+    await preview.waitFor({ state: 'detached' });
     await condition(
       () => !isRunning(pid),
       () => `the server ${pid} still runs`,
     );
+  };
+
+  /** Reload the window and open the file. Which tabs come back by themselves is a matter of luck. */
+  async function reload(name) {
+    const pid = serverPid();
+    await preview.waitFor();
+    await page.reload();
+    await ready();
+    await open(name);
+    await gone(pid);
   }
 
   return {
@@ -207,16 +216,35 @@ function tests(page, workbench) {
       await instruct('Change two values.');
       await lens('Accept All').waitFor();
       await reload('other.py');
-      await page.locator('.tab.dirty').waitFor({ state: 'detached' });
+      assert.equal(await page.locator('.tab.dirty').count(), 0);
       assert.equal(read('other.py'), files['other.py']);
-      await open('other.py');
       await instruct('Change two values.'); // as ever
       await lens('Accept All').waitFor();
       await page.keyboard.press('Control+Shift+Enter');
       await saved('other.py', answers['other.py']);
       await closeAll();
     },
+
+    async 'an extension host that dies during the review loses nothing'() {
+      await open('plain.py');
+      await instruct('Change two values.');
+      await lens('Accept All').waitFor();
+      const pid = serverPid();
+      process.kill(parentOf(pid), 'SIGKILL');
+      await gone(pid);
+      await tab('plain.py').waitFor();
+      assert.equal(await page.locator('.tab.dirty').count(), 0);
+      assert.equal(read('plain.py'), files['plain.py']);
+      await closeAll();
+    },
   };
+}
+
+function parentOf(pid) {
+  return Number.parseInt(
+    execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }),
+    10,
+  );
 }
 
 function isRunning(pid) {
