@@ -92,14 +92,16 @@ class LeanNetwork:
         self._arithmetic = arithmetic
         # A copy, as one tensor in use keeps the whole checkpoint mapped into memory.
         self._embeddings = _needed(weights, "model.embed_tokens.weight").clone()
+        own = weights("lm_head.weight")
+        output = self._embeddings if own is None else own
         with ThreadPoolExecutor(torch.get_num_threads()) as workers:
+            head = workers.submit(arithmetic.linear, output, None)  # first: it takes the longest
             prefixes = (f"model.layers.{index}." for index in range(shape.layers))
             self._layers = list(
                 workers.map(lambda each: _layer(weights, each, arithmetic), prefixes)
             )
         self._norm = _needed(weights, "model.norm.weight").to(arithmetic.activations)
-        head = weights("lm_head.weight")
-        self._head = arithmetic.linear(self._embeddings if head is None else head, None)
+        self._head = head.result()
         halves = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
         self._frequencies = shape.theta**-halves  # [head_dim / 2]
 
