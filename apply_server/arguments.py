@@ -155,6 +155,12 @@ def _bench_parser(commands: Commands, run: Mapping[str, Command]) -> None:
             help=f"values of {name} to tune prompt lookup over "
             f"(default: {','.join(map(str, grid))})",
         )
+    command.add_argument(
+        "--scripted",
+        action="store_true",
+        help="the model makes its passes, but the expected answers are taken as its choices: for "
+        "answers that no model would give, and for weights that know nothing",
+    )
     command.add_argument("--json", metavar="OUT", help="write the full report to this file")
     group = command.add_argument_group("engine")
     _model_arguments(group)

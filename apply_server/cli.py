@@ -212,7 +212,13 @@ def _bench(options: argparse.Namespace) -> int:
             heads=options.heads,
             sampling=_sampling(options),
         )
-        bench = prepare(config, choice.modes, selection, terminal.model_report(bars))
+        bench = prepare(
+            config,
+            choice.modes,
+            selection,
+            terminal.model_report(bars),
+            scripted=options.scripted,
+        )
         task = bars.add_task("Measuring", detail="", total=len(bench.jobs) * len(bench.runners))
         try:
             for trial in interleave(bench.jobs, bench.runners):

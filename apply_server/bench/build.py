@@ -15,7 +15,7 @@ from apply_server.bench.peers import Peer, environment
 from apply_server.bench.runs import Job, Runner
 from apply_server.config import EngineConfig
 from apply_server.decode.speedup import CostTable
-from apply_server.engine.build import check_names, load_model, model_engine
+from apply_server.engine.build import check_names, directed, load_model, model_engine
 from apply_server.errors import InvalidRequest
 from apply_server.replay.cases import Case
 
@@ -56,12 +56,23 @@ class Bench:
 
 
 def prepare(
-    config: EngineConfig, modes: Sequence[Mode], selection: Selection, report: models.Report
+    config: EngineConfig,
+    modes: Sequence[Mode],
+    selection: Selection,
+    report: models.Report,
+    *,
+    scripted: bool = False,
 ) -> Bench:
     """Load the model, for the peers its weights once more, and choose the jobs.
 
-    Raises ModelUnavailable, and InvalidRequest where no job is left or peers would have to sample.
+    `scripted`: the model makes its passes, and chooses what the cases expect. Raises
+    ModelUnavailable, and InvalidRequest where no job is left or a mode can't do what is asked.
     """
+    if scripted and (not config.sampling.plain or any(m.family is Family.HF for m in modes)):
+        raise InvalidRequest(
+            "A script says what apply-server's own model chooses, greedily: compare "
+            f"--modes {PLAIN},{OURS}."
+        )
     if not config.sampling.plain and any(mode.family is Family.HF for mode in modes):
         raise InvalidRequest(
             "generate is run greedily, without penalties: with these settings compare "
@@ -72,14 +83,19 @@ def prepare(
     # Every mode is to compute its prompts itself.
     model = load_model(replace(config, prefix_cache=0), report)
 
-    def ours(mode: Mode) -> Runner:
-        return engine_runner(model_engine(model, _configured(config, mode)))
-
     found = list(jobs_of(selection.of_kind(), model_engine(model, config), selection.min_output))
     jobs = tuple(each for each in found if isinstance(each, Job))[: selection.limit]
     refused = tuple(each for each in found if isinstance(each, Refused))
     if not jobs:
         raise _nothing_left(selection, refused)
+
+    def ours(mode: Mode) -> Runner:
+        own = _configured(config, mode)
+        if scripted:
+            answers = {job.prompt: job.expected for job in jobs}
+            return engine_runner(model_engine(directed(model, answers), own))
+        return engine_runner(model_engine(model, own))
+
     peer = _peer(config, modes, model.eos, report)
     runners = tuple(
         (mode, peer.runner(mode.lookup) if peer and mode.family is Family.HF else ours(mode))
@@ -92,6 +108,7 @@ def prepare(
         "refused": [{"id": each.case, **each.error.to_json()} for each in refused],
         "cost": model.cost.to_json(),
         "dtype": model.dtype,
+        "scripted": scripted,
         **environment(config.device, config.dtype),
     }
     return Bench(jobs, refused, runners, model.cost, facts)

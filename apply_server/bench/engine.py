@@ -40,11 +40,11 @@ def jobs_of(
     """A job for each case whose expected answer has at least `min_output` tokens."""
     for case in cases:
         try:
-            job, expected = _job(case, engine)
+            job = _job(case, engine)
         except ApplyError as error:
             yield Refused(case.id, error)
             continue
-        if expected >= min_output:
+        if len(job.expected) >= min_output:
             yield job
 
 
@@ -72,28 +72,28 @@ def engine_runner(engine: LocalEngine[SlotT]) -> Runner:
             session.finish is Finish.STOPPED,
             session.counters.drafted_by,
             session.counters.accepted_by,
+            session.counters.propose_s,
         )
 
     return run
 
 
-def _job(case: Case, engine: LocalEngine[SlotT]) -> tuple[Job, int]:
-    """The job, and how many tokens the expected answer has."""
+def _job(case: Case, engine: LocalEngine[SlotT]) -> Job:
     request = request_of(case)
     prompt = engine.prompt(request)
     limit = engine.limit(prompt)
     engine.model.target.close(engine.model.target.open(prompt.tokens, limit))  # does it fit?
-    job = Job(case.id, request, prompt.tokens, limit, _stop(engine, prompt))
-    return job, _expected_tokens(case, request, prompt, engine)
+    expected = _expected(case, request, prompt, engine)
+    return Job(case.id, request, prompt.tokens, limit, _stop(engine, prompt), expected)
 
 
 def _stop(engine: LocalEngine[SlotT], prompt: Prompt) -> Callable[[], StopRule]:
     return lambda: engine.answer(prompt)
 
 
-def _expected_tokens(
+def _expected(
     case: Case, request: EditRequest, prompt: Prompt, engine: LocalEngine[SlotT]
-) -> int:
+) -> tuple[int, ...]:
     lines = Document.from_bytes(case.expected).line_texts()
     answer = answer_text(ModelView.of(request.document).answer(lines), prompt.closing)
-    return len(engine.model.tokenizer.encode(answer))
+    return tuple(engine.model.tokenizer.encode(answer))

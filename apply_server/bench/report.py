@@ -28,6 +28,7 @@ class Totals:
     drafted_tokens: int
     prefill_s: float
     decode_s: float
+    propose_s: float
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Totals:
@@ -38,6 +39,7 @@ class Totals:
             sum(each.drafted for run in runs for each in run.passes),
             sum(run.prefill_s for run in runs),
             sum(run.decode_s for run in runs),
+            sum(run.propose_s for run in runs),
         )
 
     @property
@@ -59,6 +61,11 @@ class Totals:
     def prefill_rate(self) -> float:
         """Prompt tokens per second of prefill."""
         return _ratio(self.prompt_tokens, self.prefill_s)
+
+    @property
+    def drafting_share(self) -> float:
+        """What finding drafts takes of the time of decoding."""
+        return _ratio(self.propose_s, self.decode_s)
 
     @property
     def pass_s(self) -> float:
@@ -98,6 +105,7 @@ class Row:
             "tokens_per_pass": totals.tokens_per_pass,
             "drafted_per_output": totals.drafted_per_output,
             "tokens_per_s": totals.decode_rate,
+            "drafting_share": totals.drafting_share,
             "speedup_over_hf_plain": self.speedup_over_hf_plain,
             "speedup_over_plain": self.speedup_over_plain,
             "fraction_of_rho": self.fraction_of_rho,
@@ -209,6 +217,7 @@ class Measurements:
             "tokens_per_pass": totals.tokens_per_pass,
             "drafted_per_output": totals.drafted_per_output,
             "tokens_per_s": totals.decode_rate,
+            "drafting_share": totals.drafting_share,
             "stopped": run.stopped,
             "identical": at is None if compared else None,
             "differs_at": at,

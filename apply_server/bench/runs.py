@@ -17,7 +17,8 @@ from apply_server.request import EditRequest
 class Job:
     """One case, as every mode gets it: the same prompt, cap and stop rule.
 
-    `limit` caps the output in tokens; `stop` makes a fresh stop rule for each run.
+    `limit` caps the output in tokens; `stop` makes a fresh stop rule for each run; `expected` is
+    the answer that the case expects, in tokens.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Job:
     prompt: tuple[int, ...]
     limit: int
     stop: Callable[[], StopRule]
+    expected: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Run:
 
     `output` ends with the token that the stop rule ended it with (`stopped`), or at the cap.
     `prefill_s` and `decode_s` are seconds; transformers' first token comes out of its prefill, ours
-    out of the first decoding pass. `decode_s` has all that drafting needs in it.
+    out of the first decoding pass. `decode_s` has all that drafting needs in it, of which
+    `propose_s` is for finding drafts.
     """
 
     output: tuple[int, ...]
@@ -52,6 +55,7 @@ class Run:
     stopped: bool
     drafted_by: Mapping[str, int] = field(default_factory=dict)
     accepted_by: Mapping[str, int] = field(default_factory=dict)
+    propose_s: float = 0.0
 
 
 Runner = Callable[[Job], Run]

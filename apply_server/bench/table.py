@@ -19,6 +19,7 @@ _HEADINGS = (
     "drafted/out",
     "prefill s",
     "decode s",
+    "drafting",
     "tok/s",
     "vs hf-plain",
     "vs plain",
@@ -47,6 +48,7 @@ columns:
   drafted/out  drafted tokens, accepted or not, per output token; what is above 1 is waste
   prefill s    seconds of reading the prompts; generate's first token comes with it
   decode s     seconds of writing the answers, with all that drafting needs
+  drafting     the share of that which finding the drafts takes
   tok/s        output tokens per second of decoding
   vs hf-plain  decode speed-up over generate without drafts
   vs plain     decode speed-up over apply-server without drafts
@@ -65,6 +67,7 @@ how long it takes:
 examples:
   apply-server bench fixtures --only python --limit 2 --modes hf-plain,ours
   apply-server bench fixtures --kind snippet --min-output 600 --json bench.json
+  apply-server bench cases.jsonl --modes plain,ours --scripted
 """
 
 
@@ -85,7 +88,8 @@ def notes(facts: Mapping[str, object], measurements: Measurements) -> list[str]:
     """What the figures hold for, and what the formulas said they would be."""
     place = " · ".join(str(facts[name]) for name in ("model", "dtype", "device"))
     versions = f"torch {facts['torch']} · transformers {facts['transformers']}"
-    lines = [f"{place} · {facts['threads']} threads · {versions}"]
+    scripted = " · choices by script" if facts["scripted"] else ""
+    lines = [f"{place} · {facts['threads']} threads · {versions}{scripted}"]
     for family, whose in ((Family.OURS, "apply-server"), (Family.HF, "generate")):
         rho = measurements.rho(family)
         if rho is not None:
@@ -123,6 +127,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{totals.drafted_per_output:.2f}",
         f"{totals.prefill_s:.2f}",
         f"{totals.decode_s:.2f}",
+        f"{totals.drafting_share:.1%}" if totals.drafted_tokens else "–",
         f"{totals.decode_rate:.1f}",
         _times(row.speedup_over_hf_plain),
         _times(row.speedup_over_plain),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -33,6 +34,7 @@ from apply_server.propose.build import (
 from apply_server.propose.head_file import load_heads, output_rows
 from apply_server.propose.heads import DraftHeads
 from apply_server.request import EditRequest
+from apply_server.target.directed import DirectedSlot, DirectedTarget
 from apply_server.target.scripted import ScriptedSlot, ScriptedTarget
 from apply_server.target.support import DTYPES, resolve_device
 from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
@@ -174,6 +176,29 @@ def scripted_engine(
     )
     proposer = parse_proposer(config.proposer)
     return LocalEngine(model, proposer, config.max_new, config.max_file)
+
+
+def directed(
+    model: Model[TransformersSlot], answers: Mapping[tuple[int, ...], tuple[int, ...]]
+) -> Model[DirectedSlot[TransformersSlot, ScriptedSlot]]:
+    """A loaded model that makes its passes and chooses as `answers` (prompt → tokens) say.
+
+    Near-ties among the choices that it isn't asked for cost no passes.
+    """
+    assert isinstance(model.target, TransformersTarget)
+    target = TransformersTarget(model.target.network, model.context, tolerance=0.0)
+    return Model(
+        DirectedTarget(target, ScriptedTarget(lambda prompt: answers[tuple(prompt)])),
+        model.tokenizer,
+        model.template,
+        model.profile,
+        model.eos,
+        model.context,
+        model.cost,
+        model.dtype,
+        model.drafter,
+        model.heads,
+    )
 
 
 def check_scripted(config: EngineConfig) -> None:

@@ -141,12 +141,20 @@ class StockNetwork:
 class TransformersTarget:
     """A causal LM's choices. `context` is the most tokens a sequence may hold.
 
-    Prompts computed before are used again up to `prefix_bytes` of keys and values.
+    Prompts computed before are used again up to `prefix_bytes` of keys and values. Near-ties within
+    `tolerance`, by default the network's, are decided by a pass over one token.
     """
 
-    def __init__(self, network: Network, context: int, prefix_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        network: Network,
+        context: int,
+        prefix_bytes: int = 0,
+        tolerance: float | None = None,
+    ) -> None:
         self.network = network
         self.context = context
+        self.tolerance = network.tolerance if tolerance is None else tolerance
         self.prefixes = PrefixCache(PREFILL_CHUNK, prefix_bytes)
         self.passes = 0
 
@@ -237,7 +245,7 @@ class TransformersTarget:
         verdicts = choose(logits, asked, hidden)
         parts = logits.split([len(feed.tokens) for feed in feeds])
         return [
-            _doubting(part, each, verdict, self.network.tolerance) if each.draft else verdict
+            _doubting(part, each, verdict, self.tolerance) if each.draft else verdict
             for part, each, verdict in zip(parts, asked, verdicts, strict=True)
         ]
 

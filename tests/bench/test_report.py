@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -16,11 +17,11 @@ from tests.bench.support import HF_PLAIN, OURS, PLAIN, measured, run, tuned
 COST = CostTable.synthetic(10.0)
 FACTS: dict[str, object] = {
     "model": "tiny", "dtype": "float32", "device": "cpu", "threads": 1, "torch": "2",
-    "transformers": "5",
+    "transformers": "5", "scripted": False,
 }  # fmt: skip
 OUTPUT = list(range(12))
 # Twelve tokens in two passes: all ten drafted ones accepted, then one of four.
-DRAFTED = run(OUTPUT, [(9, 10), (4, 2)], decode_s=2.0)
+DRAFTED = replace(run(OUTPUT, [(9, 10), (4, 2)], decode_s=2.0), propose_s=0.02)
 ALL = [
     measured(PLAIN, run(OUTPUT, decode_s=12.0)),
     measured(HF_PLAIN, run(OUTPUT, decode_s=24.0, prefill_s=3.0)),
@@ -173,6 +174,7 @@ def test_the_report_is_json_with_a_row_for_each_mode_and_for_each_run() -> None:
         "id": "a", "mode": "ours", "lookup": None, "prompt_tokens": 100, "output_tokens": 12,
         "passes": 2, "drafted_tokens": 13, "prefill_s": 1.0, "decode_s": 2.0,
         "tokens_per_pass": 6.0, "drafted_per_output": 13 / 12, "tokens_per_s": 6.0,
+        "propose_s": 0.02, "drafting_share": 0.01,
         "stopped": True, "identical": True, "differs_at": None,
     }  # fmt: skip
 
@@ -190,8 +192,8 @@ def test_the_table_has_the_columns_that_the_help_explains() -> None:
     explained = [line[2:].split("  ")[0] for line in section if line[2] != " "]
     assert heading == ["mode", "cases", *" ".join(explained).split()]
     assert lines[2] == [
-        "ours", "1", "12", "2", "6.0", "1.08", "1.00", "2.00", "6.0", "12.00x", "6.00x", "6%",
-        "1/1",
+        "ours", "1", "12", "2", "6.0", "1.08", "1.00", "2.00", "1.0%", "6.0", "12.00x", "6.00x",
+        "6%", "1/1",
     ]  # fmt: skip
 
 
@@ -210,3 +212,4 @@ def test_notes_name_the_place_rho_and_the_forecasts() -> None:
         "hf-lookup-best k=64 n=3: 1.000 of the drafted tokens were accepted; if independently, "
         "that would make 21.0 tokens per pass.",
     ]
+    assert notes({**FACTS, "scripted": True}, measurements())[0].endswith(" · choices by script")

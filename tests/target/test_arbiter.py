@@ -80,8 +80,8 @@ def test_each_near_tie_costs_one_pass_over_one_token() -> None:
 
 
 def test_exact_arithmetic_is_taken_at_its_word() -> None:
-    ours, network = target()
-    network.tolerance = 0.0  # type: ignore[misc]
+    ours, _ = target()
+    ours.tolerance = 0.0
     session = run(ours, [0], Oracle(PLAIN, 8), 3)
     assert session.counters.arbitrations == 0
     assert list(session.output) != PLAIN[:3]
