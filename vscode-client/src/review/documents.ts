@@ -59,7 +59,7 @@ export function tabsOf(uri: vscode.Uri): vscode.Tab[] {
   return allTabs().filter((tab) => uriOf(tab)?.toString() === wanted);
 }
 
-/** Previews that an earlier window left open: what they showed is gone. */
+/** Previews that an extension host left open when it ended: what they showed is gone. */
 export async function closeLeftovers(): Promise<void> {
   await vscode.window.tabGroups.close(allTabs().filter((tab) => uriOf(tab)?.scheme === SCHEME));
 }
