@@ -5,7 +5,9 @@ import path from 'node:path';
 import { PATIENCE_MS } from './workbench.mjs';
 
 const ROWS = '.quick-input-list .monaco-list-row';
+const CHOSEN = '.quick-input-list .monaco-list-row.focused'; // what Enter takes
 const INPUT = '.quick-input-widget input.input';
+const ONE_TRY_MS = 15_000;
 
 export function actions({ page, workspace }) {
   const read = (name) => fs.readFileSync(path.join(workspace, name), 'utf8');
@@ -16,22 +18,27 @@ export function actions({ page, workspace }) {
     await page.keyboard.press('F1');
     await page.locator(INPUT).waitFor();
     await page.locator(INPUT).fill(`>${title}`);
-    await page.locator(ROWS, { hasText: title }).first().waitFor();
-    await page.keyboard.press('Enter');
+    const row = page.locator(CHOSEN, { hasText: title });
+    await row.waitFor();
+    await insist(() => page.keyboard.press('Enter'), row, 'hidden');
   }
 
   async function open(name) {
-    await page.keyboard.press('Control+P');
-    await page.locator(INPUT).fill(name);
-    await page.locator(ROWS, { hasText: name }).first().waitFor();
-    await page.keyboard.press('Enter');
-    await tab(name).waitFor();
+    await insist(async () => {
+      await page.keyboard.press('Control+P');
+      await page.locator(INPUT).fill(name);
+      await page.locator(CHOSEN, { hasText: name }).waitFor();
+      await page.keyboard.press('Enter');
+    }, tab(name));
     await page.locator('.editor-instance .view-lines').first().click();
   }
 
+  const closeAll = () =>
+    insist(() => command('View: Close All Editors'), page.locator('.tab').first(), 'detached');
+
   async function instruct(text) {
-    await command('Apply Edit: Apply Edit…');
-    await page.locator('.quick-input-title', { hasText: 'Apply Edit:' }).waitFor();
+    const title = page.locator('.quick-input-title', { hasText: 'Apply Edit:' });
+    await insist(() => command('Apply Edit: Apply Edit…'), title);
     await page.locator(INPUT).fill(text);
     await page.locator(ROWS, { hasText: 'Enter to apply' }).waitFor();
     await page.keyboard.press('Enter');
@@ -55,7 +62,7 @@ export function actions({ page, workspace }) {
     instruct,
     read,
     saved,
-    closeAll: () => command('View: Close All Editors'),
+    closeAll,
     rows: (text) => page.locator(ROWS, { hasText: text }),
     tab,
     lens: (text) => page.locator('.codelens-decoration > *', { hasText: text }),
@@ -63,6 +70,22 @@ export function actions({ page, workspace }) {
       page.locator('.notifications-toasts .notification-list-item', { hasText: text }).first(),
     status: (text) => page.locator('.statusbar-item', { hasText: text }),
   };
+}
+
+/** Again until it works: the workbench drops a key that comes while it fills or closes a list. */
+async function insist(action, wanted, state = 'visible') {
+  for (const last = Date.now() + PATIENCE_MS; ; ) {
+    await action();
+    const timeout = Math.min(ONE_TRY_MS, Math.max(last - Date.now(), 1));
+    const done = await wanted.waitFor({ state, timeout }).then(
+      () => true,
+      () => false,
+    );
+    if (done) {
+      return;
+    }
+    assert.ok(Date.now() < last, `${wanted} never became ${state}`);
+  }
 }
 
 export async function condition(holds, explain = () => String(holds)) {
