@@ -50,6 +50,16 @@ def test_nothing_in_common_drafts_almost_nothing() -> None:
     assert sum(CPU.cost(1 + len(draft)) for draft in drafts) <= 500 / 0.97
 
 
+@pytest.mark.parametrize("alphabet", [20, 40, 200])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_novel_text_that_keeps_repeating_tokens_drafts_almost_nothing(alphabet, seed):
+    """Every token has followed others before, so that each kind of guess has something to offer."""
+    draw = Random(seed)
+    answer = tuple(max(FILE) + 1 + draw.randrange(alphabet) for _ in range(500))
+    drafts = replay(answer, build_proposer(DraftSources(FILE), CPU))
+    assert sum(CPU.cost(1 + len(draft)) for draft in drafts) <= 500 / 0.97
+
+
 def test_code_of_the_snippet_is_copied_where_there_is_no_merge() -> None:
     snippet = tuple(range(100))
     answer = FILE[:300] + snippet + FILE[300:600]
