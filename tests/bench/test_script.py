@@ -18,6 +18,7 @@ from apply_server.replay.cases import Case
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.bench.test_build import cache, case, command, write_cases  # noqa: F401
 from tests.engine.support import save_model
+from tests.target.test_lean import INT8
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def adversary() -> Case:
     return Case("a", "python", "f.py", original, "write it anew", None, b"pass\n" * 3 + b"quit\n")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", INT8])
 def test_every_mode_writes_the_expected_answer_whatever_the_weights_say(
     folder: Path, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from apply_server.errors import Remedy
 from apply_server.target import lean, support
 from apply_server.target.arithmetic import FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.int8 import Int8Arithmetic, weight_maximum
+from apply_server.target.int8 import Int8Arithmetic, quantise_weight, weight_maximum
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
@@ -140,3 +140,19 @@ def test_int8_where_it_is_not_to_be_had_is_refused(device: str, fits: bool) -> N
     with pytest.raises(support.ModelUnavailable) as caught:
         support.resolve_dtype("int8", device, lean=fits)
     assert caught.value.remedy == Remedy("dtype", ("auto",), "chooses what works.")
+
+
+@pytest.mark.parametrize("rows", [1, 128, 300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_are_quantised_as_a_whole_and_left_as_they_were(
+    rows: int, dtype: torch.dtype
+) -> None:
+    weight = torch.randn(rows, 16, generator=torch.Generator().manual_seed(rows)).to(dtype)
+    weight[0] = 0.0
+    kept = weight.clone()
+    quantised, scale = quantise_weight(weight, 63)
+    assert torch.equal(weight, kept)
+    unit = weight.float().abs().amax(1).clamp_min(1e-30) / 63
+    assert torch.equal(scale, unit)
+    assert torch.equal(quantised, (weight.float() / unit[:, None]).round().to(torch.int8))
+    assert quantised.abs().amax() == (63 if rows > 1 else 0)
