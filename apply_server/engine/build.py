@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from apply_server import models
 from apply_server.chat_template import ChatTemplate
@@ -187,18 +187,12 @@ def directed(
     """
     assert isinstance(model.target, TransformersTarget)
     target = TransformersTarget(model.target.network, model.context, tolerance=0.0)
-    return Model(
-        DirectedTarget(target, ScriptedTarget(lambda prompt: answers[tuple(prompt)])),
-        model.tokenizer,
-        model.template,
-        model.profile,
-        model.eos,
-        model.context,
-        model.cost,
-        model.dtype,
-        model.drafter,
-        model.heads,
+    script = ScriptedTarget(lambda prompt: answers[tuple(prompt)])
+    rest: Any = model  # `replace` can't change a type parameter
+    found: Model[DirectedSlot[TransformersSlot, ScriptedSlot]] = replace(
+        rest, target=DirectedTarget(target, script)
     )
+    return found
 
 
 def check_scripted(config: EngineConfig) -> None:

@@ -497,7 +497,11 @@ def test_a_line_beside_a_marker_is_not_written_a_second_time():
 
 
 SHOWS_THE_PLACE = {
-    "ruby": (
+    "python": (  # below the change
+        "books.sort()\nif rows:\n    pass\n    return\nlater()\n",
+        "# ... existing code ...\nbooks.sort()\nclass New:\n    return\n# ... existing code ...\n",
+    ),
+    "ruby": (  # above it
         "rows.each do |row|\n  check(row)\nend\n\nif rows.empty?\n  return\nend\nbooks.sort!\n",
         "rows.each do |row|\n  # ... existing code ...\n  return\nend_if\nbooks.sort!\n",
     ),
@@ -512,3 +516,14 @@ SHOWS_THE_PLACE = {
 def test_a_line_beside_a_marker_that_the_file_has_near_there_is_not_surely_new(language):
     original, edit = SHOWS_THE_PLACE[language]
     assert not run(original, edit, language).unambiguous
+
+
+def test_lines_beside_a_marker_that_get_a_new_header_are_moved_and_not_in_doubt():
+    urls = ['Homepage = "https://shop.example/home"', 'Documentation = "https://shop.example/docs"']
+    head = ["[project]", "classifiers = [", '  "Topic :: Office",', '  "License :: Free",', "]"]
+    tail = ['Issues = "https://shop.example/issues"', "", "[tool.x]", "a = 1"]
+    marker = "# ... existing code ..."
+    edit = [marker, *head[3:], "", "[project.urls]", *urls, marker]
+    result = run("\n".join(head + urls + tail), "\n".join(edit), "toml")
+    assert result.lines == (*head, "", "[project.urls]", *urls, *tail)
+    assert result.unambiguous, result.warnings
