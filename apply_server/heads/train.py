@@ -104,7 +104,8 @@ def train(
 ) -> Iterator[Progress]:
     """Adam on cross-entropy, at a rate that falls to nothing; `matrix` [vocabulary, hidden] stays.
 
-    Goes on from `checkpoint` if it is there, and writes it with each report.
+    Goes on from `checkpoint` if it is there and of these pairs, and writes it with each report.
+    More pairs start anew: with weights that have seen some, no pair could be held out later.
     """
     import torch
 
@@ -112,7 +113,8 @@ def train(
     weights = torch.zeros(heads, hidden, 2 * hidden, requires_grad=True)
     biases = torch.zeros(heads, hidden, requires_grad=True)
     optimiser = torch.optim.Adam([weights, biases], lr=RATE)
-    done = _resume(checkpoint, weights, biases, optimiser)
+    rows = len(pairs.states)
+    done = _resume(checkpoint, rows, weights, biases, optimiser)
     common = commonest(pairs, heads)
     losses: list[float] = []
     while done < steps:
@@ -126,7 +128,8 @@ def train(
         losses.append(float(loss.detach()))
         done += 1
         if done % CHECKPOINT_STEPS == 0 or done == steps:
-            _save(checkpoint, done, weights, biases, optimiser)
+            state = {"rows": rows, "done": done, "optimiser": optimiser.state_dict()}
+            _save(checkpoint, {**state, "weights": weights.detach(), "biases": biases.detach()})
             mean = sum(losses) / len(losses)
             losses = []
             yield Progress(done, steps, mean, weights.detach(), biases.detach())
@@ -175,13 +178,13 @@ def _loss(
     return loss
 
 
-def _resume(checkpoint: Path, weights: Tensor, biases: Tensor, optimiser: Any) -> int:
+def _resume(checkpoint: Path, rows: int, weights: Tensor, biases: Tensor, optimiser: Any) -> int:
     import torch
 
     if not checkpoint.is_file():
         return 0
     saved = torch.load(checkpoint, weights_only=True)
-    if saved["weights"].shape != weights.shape:
+    if saved["weights"].shape != weights.shape or saved.get("rows") != rows:
         return 0
     with torch.no_grad():
         weights.copy_(saved["weights"])
@@ -190,11 +193,10 @@ def _resume(checkpoint: Path, weights: Tensor, biases: Tensor, optimiser: Any) -
     return int(saved["done"])
 
 
-def _save(path: Path, done: int, weights: Tensor, biases: Tensor, optimiser: Any) -> None:
+def _save(path: Path, state: dict[str, Any]) -> None:
     import torch
 
     path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".new")
-    state = {"weights": weights.detach(), "biases": biases.detach()}
-    torch.save({"done": done, "optimiser": optimiser.state_dict(), **state}, made)
+    torch.save(state, made)
     made.replace(path)

@@ -46,14 +46,18 @@ class Arithmetic(Protocol):
         """SwiGLU (Shazeer 2020): [rows, 2 · width], gate before value → [rows, width]."""
         ...
 
-    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values as the cache holds them and as `attend` wants them."""
+    def settled(self, heads: Tensor) -> Tensor:
+        """Queries, keys and values [heads, n, dim] as `attend` wants them and the cache holds them;
+        may be computed in place.
+        """
         ...
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
     ) -> Tensor:
-        """Masked attention: [heads, n, dim] × [kv_heads, m, dim], mask [n, m] → [heads, n, dim]."""
+        """Masked attention: [heads, n, dim] × [kv_heads, m, dim], mask [n, m] → [heads, n, dim],
+        all of them settled, the result in the activations' type.
+        """
         ...
 
     def attend_prompt(
@@ -89,9 +93,9 @@ class FloatArithmetic:
         gate, value = rows.chunk(2, dim=-1)
         return torch.nn.functional.silu(gate) * value
 
-    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def settled(self, heads: Tensor) -> Tensor:
         """As they are."""
-        return keys, values
+        return heads
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float

@@ -28,11 +28,11 @@ _ZERO_POINT = 128
 # pairs of products in 16 bits first, which saturates unless 2 · 255 · weight stays below 2^15.
 _WEIGHT_MAXIMA = (127, 63)
 
-# Grids: numbers become multiples of 2^-bits. With these ranges every sum fits float64's 53 bits.
-_KEY_BITS, _KEY_RANGE = 12, 2.0**11  # product of two: 46 bits, and 7 for a head of 128
-_VALUE_BITS, _VALUE_RANGE = 12, 2.0**9  # 21 bits, times shares that sum to 2^30
-_SHARE_BITS = 30
-_SQUARE_BITS = 38  # of squares of at most 1, summed over a row of at most 2^15
+# Summands are whole numbers, so small that every sum fits float64's 53 bits.
+_UNIT = 2.0**-12  # of queries, keys and values
+_LARGEST = 2.0**23 - 1  # of two multiplied: 46 bits, and 7 for a head of 128
+_SHARES = 2.0**29  # what a row's shares add up to, times values: 52 bits, and all its roundings
+_SQUARES = 2.0**38  # the largest of a row's squares, of which there are at most 2^15
 _TINY = 1e-30
 _SCORES = 2**20
 # So few that a piece stays in the processor's cache through all that is done to it: four times as
@@ -64,10 +64,14 @@ class Int8Arithmetic:
 
     def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         """With an exact sum of squares, relative to the row's largest number."""
-        largest = rows.abs().amax(-1, keepdim=True).double().clamp_min(_TINY)
-        squares = _on_grid((rows.double() / largest).square_(), _SQUARE_BITS)
-        mean = squares.mean(-1, keepdim=True) * largest.square()
-        return (rows.double() / (mean + epsilon).sqrt()).float() * weight
+        import torch
+
+        exact = rows.double()
+        largest = torch.linalg.vector_norm(exact, math.inf, -1, keepdim=True).clamp_min_(_TINY)
+        unit = largest * _SQUARES**-0.5
+        squares = (exact / unit).square_().round_()
+        mean = squares.mean(-1, keepdim=True).mul_(unit.square_())
+        return exact.div_(mean.add_(epsilon).sqrt_()).float().mul_(weight)
 
     def gate(self, rows: Tensor) -> Tensor:
         """By `exp`, which gives a number the same bits wherever it stands; torch's fused SiLU has
@@ -76,9 +80,9 @@ class Int8Arithmetic:
         gate, value = rows.chunk(2, dim=-1)
         return gate / gate.neg().exp_().add_(1.0) * value
 
-    def stored(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """On grids, as float64: what the exact products of `attend` read."""
-        return _bounded(keys, _KEY_RANGE, _KEY_BITS), _bounded(values, _VALUE_RANGE, _VALUE_BITS)
+    def settled(self, heads: Tensor) -> Tensor:
+        """In whole units, as float64: what the exact products of `attend` read."""
+        return heads.double().mul_(1.0 / _UNIT).clamp_(-_LARGEST, _LARGEST).round_()
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
@@ -88,16 +92,16 @@ class Int8Arithmetic:
         """
         import torch
 
-        exact = _bounded(query, _KEY_RANGE, _KEY_BITS)
         few = max(1, _SCORES // (len(query) * keys.shape[1]))
-        parts = zip(exact.split(few, dim=1), mask.split(few), strict=True)
+        parts = zip(query.split(few, dim=1), mask.split(few), strict=True)
         return torch.cat([_attend(part, keys, values, seen, scale) for part, seen in parts], dim=1)
 
     def attend_prompt(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
     ) -> Tensor:
         """In float32: twice as fast as float64, and without the steps that make sums exact."""
-        return attend(query, keys.float(), values.float(), mask, scale)
+        exact = (each.float() for each in (query, keys, values))
+        return attend(*exact, mask, scale * _UNIT**2).mul_(_UNIT)
 
 
 def quantise_weight(weight: Tensor, largest: int) -> tuple[Tensor, Tensor]:
@@ -122,7 +126,8 @@ def int8_product(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Product:
     multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
 
     def product(rows: Tensor) -> Tensor:
-        unit = rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY) / _ACTIVATION_MAX
+        largest = torch.linalg.vector_norm(rows, math.inf, -1, keepdim=True)
+        unit = largest.clamp_min_(_TINY).div_(_ACTIVATION_MAX)
         result: Tensor = multiply((rows / unit).round_(), 1.0, _ZERO_POINT, packed).mul_(unit)
         return result if bias is None else result.add_(bias)
 
@@ -174,31 +179,22 @@ def _use_fbgemm() -> None:
     warnings.filterwarnings("ignore", "torch.quantize_per_tensor", UserWarning)
 
 
-def _bounded(numbers: Tensor, most: float, bits: int) -> Tensor:
-    return _on_grid(numbers.double().clamp_(-most, most), bits)
-
-
-def _on_grid(numbers: Tensor, bits: int) -> Tensor:
-    """Each float64 rounded to a multiple of 2^-bits, in place."""
-    return numbers.mul_(2.0**bits).round_().mul_(2.0**-bits)
-
-
 def _attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
     heads, rows, dim = query.shape
     kv_heads = keys.shape[0]
     stacked = query.reshape(kv_heads, -1, dim)  # [kv_heads, group * n, dim]
-    scores = (stacked @ keys.transpose(1, 2)).float().mul_(scale)  # [kv_heads, group * n, m]
-    visible = mask.repeat(heads // kv_heads, 1)  # [group * n, m]
-    shares = _shares(scores.masked_fill_(~visible, float("-inf")))
-    return (shares @ values).mul_(2.0**-_SHARE_BITS).float().view(heads, rows, dim)
+    scores = (stacked @ keys.transpose(1, 2)).float().mul_(scale * _UNIT**2)
+    scores.view(heads, rows, -1).masked_fill_(~mask, float("-inf"))
+    mixed = _shares(scores) @ values  # [kv_heads, group * n, dim]
+    return mixed.mul_(_UNIT / _SHARES).float().view(heads, rows, dim)
 
 
 def _shares(scores: Tensor) -> Tensor:
-    """Softmax of the last dimension, in float64 and in units of 2^-_SHARE_BITS, in place.
+    """Softmax of the last dimension, in float64 and in units of 1 / _SHARES, in place.
 
     The exponentials are whole numbers before they are summed, so neither the keys' order nor those
     that a row doesn't see (which add zeros) change a bit.
     """
     largest = scores.amax(-1, keepdim=True)
-    whole = scores.sub_(largest - _SHARE_BITS * math.log(2)).exp_().round_().double()
-    return whole.mul_(2.0**_SHARE_BITS / whole.sum(-1, keepdim=True)).round_()
+    whole = scores.sub_(largest.sub_(math.log(_SHARES))).exp_().round_().double()
+    return whole.mul_(_SHARES / whole.sum(-1, keepdim=True)).round_()

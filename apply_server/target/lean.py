@@ -141,9 +141,8 @@ class LeanNetwork:
         shape = self.shape
         split = (shape.heads, shape.kv_heads, shape.kv_heads)
         by_head = projected.view(len(projected), -1, shape.head_dim).transpose(0, 1)
-        query, key, value = by_head.split(split)  # [heads, rows, dim]
-        query, key = _rotated(query, *angles), _rotated(key, *angles)
-        key, value = self._arithmetic.stored(key, value)
+        _rotate(by_head[: -shape.kv_heads], *angles)  # queries and keys
+        query, key, value = self._arithmetic.settled(by_head).split(split)  # [heads, rows, dim]
         scale = shape.head_dim**-0.5
         parts = []
         for block in blocks:
@@ -153,13 +152,15 @@ class LeanNetwork:
         return torch.cat(parts, dim=1).transpose(0, 1).reshape(len(projected), -1)
 
     def _angles(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """cos and sin [rows, dim] of the rotary embedding (Su et al. 2021)."""
+        """cos and sin [rows, dim] of the rotary embedding (Su et al. 2021); the first half's sines
+        are negative, as what they are multiplied with is the other half turned back.
+        """
         import torch
 
         half = torch.outer(torch.tensor(positions, dtype=torch.float32), self._frequencies)
-        angles = torch.cat([half, half], dim=-1)
+        cosine, sine = half.cos(), half.sin()
         own = self._arithmetic.activations
-        return angles.cos().to(own), angles.sin().to(own)
+        return torch.cat([cosine, cosine], dim=-1).to(own), torch.cat([-sine, sine], dim=-1).to(own)
 
 
 def checkpoint(folder: Path) -> Weights:
@@ -193,12 +194,12 @@ def _layer(weights: Weights, prefix: str, arithmetic: Arithmetic) -> _Layer:
     )
 
 
-def _rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """[heads, rows, dim], each half turned against the other, as these checkpoints expect."""
-    import torch
-
-    first, second = heads.chunk(2, dim=-1)
-    return heads * cosine + torch.cat([-second, first], dim=-1) * sine
+def _rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> None:
+    """[heads, rows, dim] in place, each half turned against the other, as these checkpoints expect;
+    `sine` as `_angles` gives it.
+    """
+    turned = heads.roll(heads.shape[-1] // 2, -1).mul_(sine)
+    heads.mul_(cosine).add_(turned)
 
 
 def _needed(weights: Weights, name: str) -> Tensor:

@@ -106,6 +106,18 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     assert cycle(2 * CHECKPOINT_STEPS, tmp_path / "parts.pt") == []
 
 
+def test_a_run_with_more_answers_learns_from_all_of_them(tmp_path: Path) -> None:
+    state = tmp_path / "state.pt"
+    cycle(CHECKPOINT_STEPS, state)
+    tokens = torch.tensor([0, 2, 4, 6])
+    more = Examples(STATES[tokens], tokens, tokens, torch.ones(4, dtype=torch.bool))
+    few = pairs_of([more], EVERY)
+    resumed = list(train(few, READ, 2, CHECKPOINT_STEPS, state))
+    anew = list(train(few, READ, 2, CHECKPOINT_STEPS, tmp_path / "anew.pt"))
+    assert [report.done for report in resumed] == [CHECKPOINT_STEPS]
+    torch.testing.assert_close(resumed[-1].weights, anew[-1].weights)
+
+
 def test_only_places_where_heads_are_asked_count() -> None:
     pairs = pairs_of([answer([1, 1, 2], [True, False, True])], EVERY)
     zeros = (torch.zeros(1, HIDDEN, 2 * HIDDEN), torch.zeros(1, HIDDEN))

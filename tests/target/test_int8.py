@@ -1,0 +1,80 @@
+"""Sums that are exact don't depend on their order, however large the numbers or far apart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from apply_server.target.int8 import Int8Arithmetic, weight_maximum
+
+pytestmark = pytest.mark.skipif(weight_maximum() is None, reason="no exact int8 product here")
+
+HEADS, KV_HEADS, ROWS, KEYS, DIM = 4, 2, 3, 500, 128
+
+
+def noise(*shape: int, seed: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def cancelling(heads: int, rows: int, dim: int, size: float, seed: int) -> torch.Tensor:
+    """Numbers whose sum over rows, and over columns, is nothing: what is left is the rounding of a
+    sum that isn't exact.
+    """
+    part = noise(heads, rows // 2, dim // 2, seed=seed) * size
+    return torch.cat([torch.cat([part, -part], 1), torch.cat([-part, part], 1)], 2)
+
+
+# Small and usual activations, and such as reach the largest that is kept.
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e2, 1e6])
+def test_the_order_of_keys_does_not_change_a_bit(size: float) -> None:
+    arithmetic = Int8Arithmetic()
+    query = arithmetic.settled(torch.zeros(HEADS, ROWS, DIM))  # equal shares
+    keys = arithmetic.settled(noise(KV_HEADS, KEYS, DIM, seed=1))
+    rest = noise(KV_HEADS, KEYS, DIM, seed=2)
+    values = arithmetic.settled(cancelling(KV_HEADS, KEYS, DIM, size, seed=3) + rest)
+    mask = (noise(ROWS, KEYS // 2, seed=4) > 0).repeat(1, 2)
+    order = torch.randperm(KEYS, generator=torch.Generator().manual_seed(5))
+    found = arithmetic.attend(query, keys, values, mask, 1.0)
+    moved = arithmetic.attend(query, keys[:, order], values[:, order], mask[:, order], 1.0)
+    assert torch.equal(found, moved)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e2, 1e4, 1e6])
+def test_the_order_of_a_heads_numbers_does_not_change_a_bit(size: float) -> None:
+    arithmetic = Int8Arithmetic()
+    query = arithmetic.settled(noise(HEADS, ROWS, DIM // 2, seed=4).repeat(1, 1, 2) * size)
+    keys = arithmetic.settled(cancelling(KV_HEADS, KEYS, DIM, size, seed=1))
+    values = arithmetic.settled(noise(KV_HEADS, KEYS, DIM, seed=2))
+    mask = torch.ones(ROWS, KEYS, dtype=torch.bool)
+    order = torch.randperm(DIM, generator=torch.Generator().manual_seed(3))
+    scale = 2.0**24  # one unit in a sum would change all shares
+    found = arithmetic.attend(query, keys, values, mask, scale)
+    turned = (each[..., order] for each in (query, keys))
+    assert torch.equal(found, arithmetic.attend(*turned, values, mask, scale))
+
+
+def test_attention_is_that_of_float64() -> None:
+    arithmetic = Int8Arithmetic()
+    query, keys, values = (
+        noise(heads, rows, DIM, seed=seed)
+        for seed, (heads, rows) in enumerate([(HEADS, ROWS), (KV_HEADS, KEYS), (KV_HEADS, KEYS)])
+    )
+    mask = noise(ROWS, KEYS, seed=3) > 0
+    settled = [arithmetic.settled(each) for each in (query, keys, values)]
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        query.double(), keys.double(), values.double(), mask, scale=0.1, enable_gqa=True
+    ).float()
+    for attend in (arithmetic.attend, arithmetic.attend_prompt):
+        torch.testing.assert_close(attend(*settled, mask, 0.1), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("outlier", [1.0, 1e4])
+def test_the_order_of_a_row_does_not_change_its_norm(outlier: float) -> None:
+    arithmetic = Int8Arithmetic()
+    rows, weight = noise(5, 1536, seed=0), noise(1536, seed=1)
+    rows[:, 7] *= outlier
+    rows[3] = 0.0
+    order = torch.randperm(1536, generator=torch.Generator().manual_seed(2))
+    found = arithmetic.norm(rows, weight, 1e-6)
+    assert torch.equal(found[:, order], arithmetic.norm(rows[:, order], weight[order], 1e-6))
+    torch.testing.assert_close(found, torch.nn.functional.rms_norm(rows, (1536,), weight, 1e-6))
