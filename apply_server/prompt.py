@@ -55,13 +55,14 @@ class Prompt:
 
     The first `ahead` tokens say only what the file tells: they can be computed before the edit is
     known. `source` holds the original's tokens as they would stand in the answer, `snippet` the
-    snippet's and `merged` the predicted file's, all with the closing line's; drafts copy from them.
-    `closing` and `end` make the stop rule.
+    snippet's and `merged` the predicted file's, all with the closing line's; drafts copy from them
+    and from the `instruction`, which quotes what is new. `closing` and `end` make the stop rule.
     """
 
     tokens: tuple[int, ...]
     source: tuple[int, ...]
     snippet: tuple[int, ...]
+    instruction: tuple[int, ...]
     merged: tuple[int, ...] | None
     closing: str
     end: re.Pattern[str]
@@ -138,6 +139,7 @@ def build_prompt(task: Task, profile: str, tokenizer: Tokenizer, template: ChatT
         tokens,
         tokenizer.encode(answer_text(task.original, wording.closing)),
         tokenizer.encode(answer_text(task.snippet, wording.closing)),
+        tokenizer.encode(task.instruction),
         None
         if task.merged is None
         else tokenizer.encode(answer_text(task.merged, wording.closing)),

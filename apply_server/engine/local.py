@@ -136,7 +136,12 @@ class LocalEngine(Generic[SlotT]):
         slot = self.model.target.open(prompt.tokens, limit, self.sampling)
         try:
             sources = DraftSources(
-                prompt.source, prompt.snippet, prompt.merged, prompt=prompt.tokens, room=limit
+                prompt.source,
+                prompt.snippet,
+                prompt.merged,
+                (prompt.instruction,),
+                prompt.tokens,
+                limit,
             )
             proposer = self.proposer(sources, self.model.cost)
             cached = self.model.target.cached(slot)

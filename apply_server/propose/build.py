@@ -38,8 +38,8 @@ class DraftSources:
 
     `original` is the file as it would appear in the answer, closing fence included; `merged` is
     the answer that the snippet's merge predicts, in the same form, where there is one; `other`
-    holds further files. `prompt` is the whole prompt and `room` the most tokens of an answer, which
-    only hf-lookup and draft models need.
+    holds further texts, such as the instruction. `prompt` is the whole prompt and `room` the most
+    tokens of an answer, which only hf-lookup and draft models need.
     """
 
     original: tuple[int, ...] = ()

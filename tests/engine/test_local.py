@@ -136,6 +136,21 @@ def test_drafting_changes_passes_and_not_the_output(name: str, words: WordTokeni
         assert drafted.report.target_passes < plain.report.target_passes / 4
 
 
+def test_what_the_instruction_quotes_is_copied_from_it(words: WordTokenizer) -> None:
+    news = "We are closed for stocktaking from Monday to Thursday and open again on Friday morning."
+    original = b"".join(b"%d: nothing to see here\n" % line for line in range(20))
+    expected = original.replace(b"9: nothing to see here", b"9: " + news.encode(), 1)
+    passes = []
+    for instruction in (f"Replace line 9 by: {news}", "Say why and for how long we are closed."):
+        case = Case("news", "text", "news.txt", original, instruction, None, expected)
+        done = last(scripted(case, words), request_of(case))
+        assert done.text.encode() == expected
+        passes.append(done.report.target_passes)
+    quoted, told = passes
+    # Found after a word or two, and lost where the line ends.
+    assert quoted <= told - len(news.split()) + 4
+
+
 @pytest.mark.parametrize("proposer", ["auto", "suffix", "none"])
 def test_the_same_request_twice_costs_the_same(proposer: str, words: WordTokenizer) -> None:
     case = next(case for case in CASES if case.id == "toml-service-config")
