@@ -16,7 +16,7 @@ from apply_server.engine.build import HEADS_FILE, load_model, model_engine
 from apply_server.errors import InvalidRequest, ModelUnavailable
 from apply_server.heads import examples
 from apply_server.heads.train import Progress, accuracies, pairs_of, split, train, vocabulary_of
-from apply_server.propose.head_file import FINGERPRINT, head_facts, output_rows, save_heads
+from apply_server.propose.head_file import head_facts, output_rows, save_heads, trained_for
 from apply_server.replay.cases import Case
 
 LEAST_ANSWERS = 2
@@ -104,7 +104,8 @@ def known_heads() -> Iterator[tuple[str, str]]:
             facts = head_facts(folder / HEADS_FILE)
         except ModelUnavailable:
             continue
-        stale = "" if facts[FINGERPRINT] == models.fingerprint(folder) else "of other weights, "
+        other = trained_for(facts, models.fingerprint(folder))
+        stale = "" if other is None else f"for {other}, "
         right = ", ".join(f"{float(share):.0%}" for share in facts["right"].split())
         yield (
             entry.name,

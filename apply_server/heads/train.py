@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apply_server.heads.examples import Examples
-from apply_server.propose.heads import head_inputs, head_states
+from apply_server.propose.heads import FORM, head_inputs, head_states
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -128,7 +128,7 @@ def train(
         losses.append(float(loss.detach()))
         done += 1
         if done % CHECKPOINT_STEPS == 0 or done == steps:
-            state = {"rows": rows, "done": done, "optimiser": optimiser.state_dict()}
+            state = {"of": (FORM, rows), "done": done, "optimiser": optimiser.state_dict()}
             _save(checkpoint, {**state, "weights": weights.detach(), "biases": biases.detach()})
             mean = sum(losses) / len(losses)
             losses = []
@@ -184,7 +184,7 @@ def _resume(checkpoint: Path, rows: int, weights: Tensor, biases: Tensor, optimi
     if not checkpoint.is_file():
         return 0
     saved = torch.load(checkpoint, weights_only=True)
-    if saved["weights"].shape != weights.shape or saved.get("rows") != rows:
+    if saved["weights"].shape != weights.shape or saved.get("of") != (FORM, rows):
         return 0
     with torch.no_grad():
         weights.copy_(saved["weights"])

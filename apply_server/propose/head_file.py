@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apply_server.errors import ModelUnavailable
-from apply_server.propose.heads import DraftHeads
+from apply_server.propose.heads import FORM, DraftHeads
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FINGERPRINT = "model"
+FINGERPRINT, FORMULA = "model", "formula"
 
 
 def save_heads(
@@ -31,7 +31,7 @@ def save_heads(
         tensors[f"{head}.0.linear.bias"] = bias.contiguous()
     path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".new")
-    save_file(tensors, made, {**facts, FINGERPRINT: fingerprint})
+    save_file(tensors, made, {**facts, FINGERPRINT: fingerprint, FORMULA: FORM})
     made.replace(path)
 
 
@@ -44,6 +44,17 @@ def head_facts(path: Path) -> dict[str, str]:
             return dict(file.metadata() or {})
     except (OSError, SafetensorError) as error:
         raise ModelUnavailable(f"There are no draft heads in {path}: {error}.") from error
+
+
+def trained_for(facts: Mapping[str, str], fingerprint: str) -> str | None:
+    """For what else heads with these `facts` were trained; None for a model of this fingerprint, or
+    where the facts name none.
+    """
+    if facts.get(FINGERPRINT, fingerprint) != fingerprint:
+        return "another model"
+    if FINGERPRINT in facts and facts.get(FORMULA) != FORM:
+        return "another version of this program"
+    return None
 
 
 def output_rows(folder: Path) -> Any:
@@ -76,10 +87,10 @@ def load_heads(
     import torch
 
     tensors = _tensors(path)
-    trained_for = head_facts(path).get(FINGERPRINT) if path.suffix == ".safetensors" else None
-    if trained_for not in {None, fingerprint}:
+    other = trained_for(head_facts(path), fingerprint) if path.suffix == ".safetensors" else None
+    if other is not None:
         raise ModelUnavailable(
-            f"The draft heads in {path} were trained for another model. Train them again: "
+            f"The draft heads in {path} were trained for {other}. Train them again: "
             "apply-server heads train."
         )
     names = list(takewhile(lambda k: f"{k}.0.linear.weight" in tensors, count()))

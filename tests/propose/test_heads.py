@@ -11,9 +11,17 @@ from apply_server.decode.draft import NO_DRAFT, Draft, NoDraft, Step
 from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.speedup import CostTable
 from apply_server.errors import ModelUnavailable
+from apply_server.propose import head_file
 from apply_server.propose.build import DraftSources, heads_factory, parse_proposer
 from apply_server.propose.head_file import head_facts, load_heads, save_heads
-from apply_server.propose.heads import DraftHeads, HeadsProposer, grow, head_inputs, head_states
+from apply_server.propose.heads import (
+    FORM,
+    DraftHeads,
+    HeadsProposer,
+    grow,
+    head_inputs,
+    head_states,
+)
 from apply_server.propose.tree import DraftTree
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.conftest import TINY_VOCABULARY, tiny_model
@@ -40,27 +48,34 @@ def row(token: int) -> torch.Tensor:
     return torch.randn(HIDDEN, generator=torch.Generator().manual_seed(token))
 
 
-def test_a_head_of_zeros_says_what_the_target_says(target: TransformersTarget) -> None:
-    states = torch.randn(5, HIDDEN, generator=torch.Generator().manual_seed(2))
+def test_a_head_of_zeros_says_what_the_target_says_but_for_the_chosen_token() -> None:
+    rows = torch.eye(HIDDEN)
+    states = torch.randn(5, HIDDEN, generator=torch.Generator().manual_seed(2)).abs()
     zeros = DraftHeads(
-        torch.zeros(2, HIDDEN, 2 * HIDDEN), torch.zeros(2, HIDDEN), target.network.project, row
+        torch.zeros(2, HIDDEN, 2 * HIDDEN),
+        torch.zeros(2, HIDDEN),
+        lambda h: h @ rows.T,
+        rows.__getitem__,
     )
-    expected = target.network.project(states).argmax(-1).tolist()
-    for state, token in zip(states, expected, strict=True):
-        assert [guesses[0][0] for guesses in zeros.guesses(state, 3)] == [token, token]
+    for state in states:
+        first, second = state.topk(2).indices.tolist()
+        assert [guesses[0][0] for guesses in zeros.guesses(state, first)] == [second, second]
+        assert [guesses[0][0] for guesses in zeros.guesses(state, second)] == [first, first]
 
 
-def test_a_heads_state_is_h_plus_silu_of_what_it_is_given() -> None:
+def test_a_heads_state_is_what_is_unsaid_plus_silu_of_what_it_is_given() -> None:
     h, e = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.3, 0.4]])
     w, b = torch.tensor([[0.5, 1.0, 0.0, 2.0], [2.0, 0.0, 1.0, 0.0]]), torch.tensor([1.0, 0.0])
     size = (0.25 / 2) ** 0.5  # the row's root mean square
     given = torch.cat([h[0], e[0] / size])
     inputs = head_inputs(h, e)
     torch.testing.assert_close(inputs[0], given)
-    expected = h[0] + torch.nn.functional.silu(w @ given + b)
+    unsaid = h[0] - (h[0] @ e[0]) / (e[0] @ e[0]) * e[0]
+    torch.testing.assert_close(unsaid @ e[0], torch.tensor(0.0))
+    expected = unsaid + torch.nn.functional.silu(w @ given + b)
     torch.testing.assert_close(head_states(inputs, w[None], b[None])[0, 0], expected)
-    narrow = h[0] + torch.nn.functional.silu(w[:, :2] @ h[0] + b)
-    torch.testing.assert_close(head_states(h, w[None, :, :2], b[None])[0, 0], narrow)
+    medusas = h[0] + torch.nn.functional.silu(w[:, :2] @ h[0] + b)
+    torch.testing.assert_close(head_states(h, w[None, :, :2], b[None])[0, 0], medusas)
 
 
 def test_guesses_hang_on_the_chosen_token(target: TransformersTarget) -> None:
@@ -125,9 +140,20 @@ def test_heads_come_back_as_they_were_with_their_facts(
     save_heads(path, made.weights, made.biases, {"steps": "7"}, "these weights")
     loaded = load_heads(path, "these weights", target.network.project, row)
     torch.testing.assert_close(loaded.weights, made.weights)
-    assert head_facts(path) == {"steps": "7", "model": "these weights"}
+    assert head_facts(path) == {"steps": "7", "model": "these weights", "formula": FORM}
     with pytest.raises(ModelUnavailable, match="another model"):
         load_heads(path, "other weights", target.network.project, row)
+
+
+def test_heads_that_computed_something_else_are_refused(
+    target: TransformersTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, path = heads(target), tmp_path / "heads.safetensors"
+    monkeypatch.setattr(head_file, "FORM", "h + SiLU(W[h, e] + b)")
+    save_heads(path, made.weights, made.biases, {}, "these weights")
+    monkeypatch.undo()
+    with pytest.raises(ModelUnavailable, match="another version of this program"):
+        load_heads(path, "these weights", target.network.project, row)
 
 
 def test_heads_of_another_shape_are_refused_with_the_reason(
