@@ -16,7 +16,7 @@ from apply_server.config import EngineConfig
 from apply_server.decode.speedup import CostTable
 from apply_server.document import Document
 from apply_server.engine.base import Engine
-from apply_server.engine.cost import cost_table
+from apply_server.engine.cost import cost_table, measurements_of
 from apply_server.engine.guarded import GuardedEngine
 from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
@@ -86,6 +86,8 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     target = TransformersTarget.load(
         files.folder, config.device, config.dtype, config.prefix_cache * _MIB
     )
+    measured = measurements_of(target, files.folder, models.model_store().cache.root / "costs")
+    target.widen_tolerance(measured.once("spread", float, target.spread))
     return Model(
         target,
         tokenizer,
@@ -93,7 +95,7 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
         config.profile or files.profile,
         eos,
         target.context,
-        cost or cost_table(target, files.folder, models.model_store().cache.root / "costs"),
+        cost or cost_table(target, measured),
         target.dtype,
         _load_drafter(draft_folder, config),
         _load_heads(files.folder, target, config),

@@ -6,14 +6,13 @@ magnitude between processors. Must not know who drafts.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from pathlib import Path
 
 from apply_server.decode.draft import Draft
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
+from apply_server.engine.measured import Measurements
 from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
 
 # Between these c(k) is close to straight on the processors it was looked at.
@@ -24,24 +23,17 @@ _ROUNDS = 3
 _TOKEN = 5
 
 
-def cost_table(target: TransformersTarget, model: Path, cache: Path) -> CostTable:
-    """The table of `target`, loaded from `model`; measured (in seconds) where `cache` has none.
+def measurements_of(target: TransformersTarget, model: Path, cache: Path) -> Measurements:
+    """What is known of `target`, loaded from the folder `model`, on this machine."""
+    import torch
 
-    A cache that can't be read or written only means measuring again.
-    """
-    file = cache / f"{_key(target, model)}.json"
-    try:
-        return CostTable.from_json(json.loads(file.read_text("utf-8"))["points"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    table = CostTable.measured(measure(target))
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        content = {"model": str(model), "points": table.to_json()}
-        file.write_text(json.dumps(content), "utf-8")
-    except OSError:
-        pass
-    return table
+    threads = str(torch.get_num_threads())
+    return Measurements(model, (target.device, target.dtype, threads, torch.__version__), cache)
+
+
+def cost_table(target: TransformersTarget, measured: Measurements) -> CostTable:
+    """The table of a target on this machine; measuring it takes seconds."""
+    return measured.once("points", CostTable.from_json, lambda: _table(target))
 
 
 def measure(target: TargetModel[TransformersSlot]) -> dict[int, float]:
@@ -57,21 +49,11 @@ def measure(target: TargetModel[TransformersSlot]) -> dict[int, float]:
         target.close(slot)
 
 
+def _table(target: TransformersTarget) -> list[list[float]]:
+    return CostTable.measured(measure(target)).to_json()
+
+
 def _seconds(target: TargetModel[TransformersSlot], slot: TransformersSlot, k: int) -> float:
     started = time.perf_counter()
     target.verify([(slot, Draft.chain([_TOKEN] * (k - 1)))])
     return time.perf_counter() - started
-
-
-def _key(target: TransformersTarget, model: Path) -> str:
-    """One table for each model, device, number type and thread count (and library version)."""
-    import torch
-
-    parts = (
-        str(model.resolve()),
-        target.device,
-        target.dtype,
-        str(torch.get_num_threads()),
-        torch.__version__,
-    )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-# Chosen by each type's precision, with room to spare; not measured for each target.
+# By each type's precision, with room to spare: what a target is measured to need may only be more
+# (TransformersTarget.widen_tolerance).
 TOLERANCES = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.75}
 
 Product = Callable[["Tensor"], "Tensor"]

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 PREFILL_CHUNK = 128
 
 
+# Rows that are looked at to see how far block and single token are apart, the likeliest tokens of
+# each, and by how much farther apart than any of these a near-tie may be.
+_PROBED, _RIVALS, _MARGIN = 16, 8, 4.0
+
+
 @dataclass(slots=True)
 class TransformersSlot:
     """A sequence in the target.
@@ -191,6 +196,28 @@ class TransformersTarget:
     def dtype(self) -> str:
         """The number type as users name it."""
         return self.network.dtype
+
+    def spread(self) -> float:
+        """How far the distance between two likely tokens' logits moves between a block and a pass
+        over one token: the most in _PROBED rows. 0, and nothing computed, where none is tolerated.
+        """
+        if not self.tolerance:
+            return 0.0
+        tokens = tuple(range(1, 1 + _PROBED))
+        cache = KVCache(_PROBED)
+        block, _ = self._forward([_Feed(cache, tokens, Draft.chain(tokens[1:]))], logits=0)
+        moved: list[float] = []
+        for token, row in zip(tokens, block.float(), strict=True):
+            alone, _ = self._forward([_Feed(cache, (token,), NO_DRAFT)], logits=0)
+            cache.keep([0])
+            likely = row.topk(min(_RIVALS, len(row))).indices
+            difference = alone[0].float()[likely] - row[likely]
+            moved.append(float(difference.max() - difference.min()))
+        return max(moved)
+
+    def widen_tolerance(self, spread: float) -> None:
+        """Make the tolerance enough for this `spread`; it never gets smaller."""
+        self.tolerance = max(self.tolerance, _MARGIN * spread)
 
     def open(
         self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY

@@ -23,11 +23,12 @@ PLAIN = [1, 2, 3, 4, 5, 6, 7, 0] * 3
 
 
 class Flipping:
-    """A network whose near-ties flip with the shape of the block."""
+    """A network whose near-ties flip with the shape of the block, by `by` in each direction."""
 
     device, dtype, tolerance = "cpu", "float32", 1e-3
 
-    def __init__(self) -> None:
+    def __init__(self, by: float) -> None:
+        self.by = by
         self.fed: list[int] = []
 
     def __call__(
@@ -42,15 +43,15 @@ class Flipping:
             right, wrong = (token + 1) % VOCABULARY, (token + 2) % VOCABULARY
             result[row, right] = 1.0
             if token in TIES:
-                result[row, wrong] = 1.0 + (1e-4 if len(tokens) > 1 else -1e-4)
+                result[row, wrong] = 1.0 + (self.by if len(tokens) > 1 else -self.by)
         return result[-logits:], result[-logits:]
 
     def project(self, hidden: torch.Tensor) -> torch.Tensor:
         return hidden
 
 
-def target() -> tuple[TransformersTarget, Flipping]:
-    network = Flipping()
+def target(by: float = 1e-4) -> tuple[TransformersTarget, Flipping]:
+    network = Flipping(by)
     return TransformersTarget(network, context=256), network
 
 
@@ -85,6 +86,29 @@ def test_exact_arithmetic_is_taken_at_its_word() -> None:
     session = run(ours, [0], Oracle(PLAIN, 8), 3)
     assert session.counters.arbitrations == 0
     assert list(session.output) != PLAIN[:3]
+
+
+def test_what_flips_farther_than_its_type_should_is_found_by_measuring() -> None:
+    ours, network = target(by=1e-2)
+    assert list(run(ours, [0], Oracle(PLAIN, 8), len(PLAIN)).output) != PLAIN
+    ours.widen_tolerance(ours.spread())
+    session = run(ours, [0], Oracle(PLAIN, 8), len(PLAIN))
+    assert list(session.output) == PLAIN
+    assert session.counters.arbitrations > 0
+    assert network.tolerance < 2e-2 < ours.tolerance < 0.2
+
+
+def test_what_hardly_moves_keeps_its_types_tolerance() -> None:
+    ours, network = target(by=1e-6)
+    ours.widen_tolerance(ours.spread())
+    assert ours.tolerance == network.tolerance
+
+
+def test_nothing_is_measured_of_exact_arithmetic() -> None:
+    ours, network = target()
+    ours.tolerance = 0.0
+    ours.widen_tolerance(ours.spread())
+    assert (ours.tolerance, network.fed) == (0.0, [])
 
 
 def test_a_walk_ends_before_a_node_whose_choice_is_undecided() -> None:
