@@ -121,6 +121,10 @@ class Reporter:
             case Delta():
                 self._delta(event)
 
+    def waits(self) -> None:
+        """The model is being loaded or busy with another document."""
+        self.work.report("Waiting for the model, which is busy", None)
+
     def model_report(self) -> models.Report:
         """Where fetching and loading a model is reported; a cancelled job ends it."""
         return models.Report(self._fetched, self._noticed)

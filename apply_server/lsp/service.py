@@ -184,7 +184,8 @@ class _Run:
         config = convert.engine_config(settings, self.params.options)
         engine = self.service.backend.engine(config, settings.target, self.reporter)
         events = engine.run(request, self.job.cancel)
-        done = await workers.run(events, self.job.cancel, self.reporter.handle)
+        reporter = self.reporter
+        done = await workers.run(events, self.job.cancel, reporter.handle, reporter.waits)
         outcome = await workers.aside(self._outcome, snapshot, request.document, done)
         if self.opened is None:
             await workers.aside(self._check_closed, snapshot)

@@ -20,6 +20,9 @@ ParamsT = ParamSpec("ParamsT")
 ResultT = TypeVar("ResultT")
 Handle = Callable[[EngineEvent], None]
 
+# A shorter wait is not worth a word.
+_SOON_S = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Workers:
@@ -32,12 +35,25 @@ class Workers:
         default_factory=lambda: ThreadPoolExecutor(2, thread_name_prefix="merge")
     )
 
-    async def run(self, events: Iterator[EngineEvent], cancel: Event, handle: Handle) -> Done:
-        """Run an engine to its end; `handle` gets the events on the workers' threads."""
+    async def run(
+        self,
+        events: Iterator[EngineEvent],
+        cancel: Event,
+        handle: Handle,
+        waits: Callable[[], None],
+    ) -> Done:
+        """Run an engine to its end; `handle` gets the events on the workers' threads. `waits` is
+        called (on the loop) where the model has something else to do first.
+        """
         loop = asyncio.get_running_loop()
         done = await loop.run_in_executor(self.merges, _advance, events, cancel, handle)
         if done is None:
-            done = await loop.run_in_executor(self.model, _advance, events, cancel, handle)
+            queued = self.model.submit(_advance, events, cancel, handle)
+            rest = asyncio.wrap_future(queued)
+            await asyncio.wait([rest], timeout=_SOON_S)
+            if not (queued.running() or queued.done()):
+                waits()
+            done = await rest
         assert done is not None, "an engine's last event is Done"
         return done
 

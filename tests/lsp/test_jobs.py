@@ -64,8 +64,12 @@ def stop_by_request(client: Client, key: object) -> None:
     client.notify("$/cancelRequest", {"id": key})
 
 
+def stop_by_bar_of(client: Client, token: str) -> None:
+    client.notify("window/workDoneProgress/cancel", {"token": token})
+
+
 def stop_by_bar(client: Client, key: object) -> None:
-    client.notify("window/workDoneProgress/cancel", {"token": "bar"})
+    stop_by_bar_of(client, "bar")
 
 
 def stop_by_document(client: Client, key: object) -> None:
@@ -104,6 +108,18 @@ def test_every_way_to_cancel_ends_the_request_and_its_progress(client: Client, s
     # The document is free again at once, and the model with the next pass.
     again = client.apply(URI, snippet=SNIPPET, options={"verify": "never"})["result"]
     assert edited(TEXT, again["edits"]) == RESULT
+
+
+def test_who_has_to_wait_for_the_model_is_told_so(client: Client) -> None:
+    first = begin(client, workDoneToken="first")
+    second = client.start(OTHER, snippet=SNIPPET, workDoneToken="second")
+    client.wait(lambda: any("Waiting" in str(value) for value in client.progress("second")))
+    stop_by_bar_of(client, "first")
+    assert_cancelled(client.response(first))
+    client.wait(lambda: any("tokens/s" in str(value) for value in client.progress("second")))
+    assert not any("Waiting" in str(value) for value in client.progress("first"))
+    stop_by_bar_of(client, "second")
+    assert_cancelled(client.response(second))
 
 
 def test_a_command_is_cancelled_like_a_request(client: Client) -> None:
