@@ -68,6 +68,12 @@ def test_attention_is_that_of_float64() -> None:
         torch.testing.assert_close(attend(*settled, mask, 0.1), expected, rtol=1e-3, atol=1e-3)
 
 
+def test_what_is_settled_is_the_same_in_float32() -> None:
+    settled = Int8Arithmetic().settled(noise(HEADS, ROWS, DIM, seed=0) * 1e4)
+    assert settled.abs().max() == 2**23 - 1
+    assert torch.equal(settled.float().double(), settled)
+
+
 @pytest.mark.parametrize("outlier", [1.0, 1e4])
 def test_the_order_of_a_row_does_not_change_its_norm(outlier: float) -> None:
     arithmetic = Int8Arithmetic()
