@@ -44,13 +44,10 @@ class Peer:
         `device` and `dtype` as in TransformersTarget.load, but for int8, which transformers
         has not: its peer is the float type that suits the device. Raises ModelUnavailable.
         """
-        from transformers import AutoModelForCausalLM
-
         device = support.resolve_device(device)
         try:
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=support.stock_dtype(dtype, device), attn_implementation="sdpa"
-            ).to(device)
+            stock = support.stock_dtype(dtype, device)
+            model = support.stock_model(folder, dtype=stock, attn_implementation="sdpa").to(device)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelUnavailable(
                 f"Could not load the peers' copy of {folder}: {error}"

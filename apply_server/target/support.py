@@ -8,6 +8,7 @@ drafts.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import Draft
@@ -75,6 +76,17 @@ def plain_logits(model: Any, tokens: list[int]) -> torch.Tensor:
     finally:
         model.set_attn_implementation(ours)
     return logits
+
+
+def stock_model(folder: Path, **options: Any) -> Any:
+    """Transformers' own model from a folder, `options` as from_pretrained takes them, without the
+    progress bars: what is shown is ours to say. Raises what transformers does.
+    """
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    return AutoModelForCausalLM.from_pretrained(folder, **options)
 
 
 def resolve_device(device: str) -> str:
