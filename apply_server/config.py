@@ -63,7 +63,11 @@ class EngineConfig:
 
     @property
     def drafting(self) -> str:
-        """The proposer, the draft model included: where one is named, it is meant to be used."""
-        if not self.draft_model or self.proposer == "none" or "model" in self.proposer:
+        """The proposer, draft model and heads included: where they are named, they are meant to be
+        used.
+        """
+        if self.proposer == "none":
             return self.proposer
-        return f"{self.proposer}+model"
+        named = {"model": self.draft_model, "heads": self.heads}
+        meant = [kind for kind, name in named.items() if name and kind not in self.proposer]
+        return "+".join((self.proposer, *meant))

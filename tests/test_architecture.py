@@ -111,6 +111,7 @@ HEAVY = {
         "apply_server.models.convert",
         "apply_server.models.gguf_tokenizer",
         "apply_server.target.attention",
+        "apply_server.target.support",
         "apply_server.target.transformers_model",
     },
     "tokenizers": {

@@ -562,7 +562,8 @@ def test_a_reader_that_goes_away_is_no_fault(desk: Desk, arguments: list[str]) -
 
 
 SLOW_MODEL = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 from apply_server.cli import main
 from apply_server.engine import build
 from tests.engine.support import Bench

@@ -115,11 +115,12 @@ def prepare(
 
 
 def _configured(config: EngineConfig, mode: Mode) -> EngineConfig:
-    """As the mode drafts: a specification means what it says, without a draft model added."""
+    """As the mode drafts: a specification means what it says, with no model or heads added."""
     if mode.proposer is None:
         return config
     draft_model = config.draft_model if "model" in mode.proposer else ""
-    return replace(config, proposer=mode.proposer, draft_model=draft_model)
+    heads = config.heads if "heads" in mode.proposer else ""
+    return replace(config, proposer=mode.proposer, draft_model=draft_model, heads=heads)
 
 
 def _peer(

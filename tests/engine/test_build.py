@@ -255,3 +255,10 @@ def test_naming_a_draft_model_uses_it_but_not_in_plain_decoding() -> None:
     assert EngineConfig("m", draft_model="d", proposer="none").drafting == "none"
     assert EngineConfig("m", draft_model="d", proposer="model:sample").drafting == "model:sample"
     assert EngineConfig("m").drafting == "auto"
+
+
+def test_naming_heads_uses_them_too() -> None:
+    assert EngineConfig("m", heads="f").drafting == "auto+heads"
+    assert EngineConfig("m", heads="f", draft_model="d").drafting == "auto+model+heads"
+    assert EngineConfig("m", heads="f", proposer="suffix+heads").drafting == "suffix+heads"
+    assert EngineConfig("m", heads="f", proposer="none").drafting == "none"
