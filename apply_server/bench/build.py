@@ -79,7 +79,7 @@ def prepare(
             f"--modes {PLAIN},{OURS}."
         )
     for mode in modes:
-        check_names(_configured(config, mode))
+        check_names(configured(config, mode))
     # Every mode is to compute its prompts itself.
     model = load_model(replace(config, prefix_cache=0), report)
 
@@ -90,7 +90,7 @@ def prepare(
         raise _nothing_left(selection, refused)
 
     def ours(mode: Mode) -> Runner:
-        own = _configured(config, mode)
+        own = configured(config, mode)
         if scripted:
             answers = {job.prompt: job.expected for job in jobs}
             return engine_runner(model_engine(directed(model, answers), own))
@@ -114,7 +114,7 @@ def prepare(
     return Bench(jobs, refused, runners, model.cost, facts)
 
 
-def _configured(config: EngineConfig, mode: Mode) -> EngineConfig:
+def configured(config: EngineConfig, mode: Mode) -> EngineConfig:
     """As the mode drafts: a specification means what it says, with no model or heads added."""
     if mode.proposer is None:
         return config

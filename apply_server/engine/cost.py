@@ -12,7 +12,7 @@ from pathlib import Path
 from apply_server.decode.draft import Draft
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
-from apply_server.engine.measured import Measurements
+from apply_server.engine.measured import Calibration
 from apply_server.target.transformers_model import TransformersSlot, TransformersTarget
 
 # Between these c(k) is close to straight on the processors it was looked at.
@@ -23,15 +23,15 @@ _ROUNDS = 3
 _TOKEN = 5
 
 
-def measurements_of(target: TransformersTarget, model: Path, cache: Path) -> Measurements:
-    """What is known of `target`, loaded from the folder `model`, on this machine."""
+def measurements_of(target: TransformersTarget, model: Path, cache: Path) -> Calibration:
+    """What is measured once of `target`, loaded from the folder `model`, on this machine."""
     import torch
 
     threads = str(torch.get_num_threads())
-    return Measurements(model, (target.device, target.dtype, threads, torch.__version__), cache)
+    return Calibration(model, (target.device, target.dtype, threads, torch.__version__), cache)
 
 
-def cost_table(target: TransformersTarget, measured: Measurements) -> CostTable:
+def cost_table(target: TransformersTarget, measured: Calibration) -> CostTable:
     """The table of a target on this machine; measuring it takes seconds."""
     return measured.once("points", CostTable.from_json, lambda: _table(target))
 

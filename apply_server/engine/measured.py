@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Measurements:
+class Calibration:
     """Of the model in the folder `model`; files lie in `cache`.
 
     `circumstances`: all that the numbers hang on besides, such as device and number type.

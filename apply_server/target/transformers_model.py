@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 # that its matrix products run at the rate of longer ones.
 PREFILL_CHUNK = 128
 
-
 # Rows that are looked at to see how far block and single token are apart, the likeliest tokens of
 # each, and by how much farther apart than any of these a near-tie may be.
 _PROBED, _RIVALS, _MARGIN = 16, 8, 4.0

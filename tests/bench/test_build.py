@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apply_server import models
-from apply_server.bench.build import Bench, Selection, prepare
+from apply_server.bench.build import Bench, Selection, configured, prepare
 from apply_server.bench.modes import NAMES, choose
 from apply_server.bench.report import Measurements, report_json
 from apply_server.bench.runs import Measured, Trial, interleave
@@ -233,3 +233,15 @@ def test_a_grid_that_is_no_list_of_numbers_is_a_usage_error(
         main(["bench", "cases", "--lookup-k", "ten"])
     assert caught.value.code == REFUSED
     assert "'ten' is no list of numbers, as 10,32" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mode", "drafting"),
+    [("ours", "auto+model+heads"), ("ours:auto", "auto"), ("ours:auto+heads", "auto+heads")],
+)
+def test_a_specified_mode_drafts_as_it_says_and_ours_as_configured(
+    mode: str, drafting: str
+) -> None:
+    config = EngineConfig("m", draft_model="d", heads="f")
+    (found,) = choose([mode], (10,), (2,)).modes
+    assert configured(config, found).drafting == drafting
