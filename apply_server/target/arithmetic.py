@@ -56,8 +56,8 @@ class Arithmetic(Protocol):
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
     ) -> Tensor:
-        """Masked attention: [heads, n, dim] × [kv_heads, m, dim], mask [n, m] → [heads, n, dim],
-        all of them settled, the result in the activations' type.
+        """Masked attention (see attention.attend): [heads, n, dim] × [kv_heads, m, dim], mask
+        [n, w] → [heads, n, dim], all of them settled, the result in the activations' type.
         """
         ...
 

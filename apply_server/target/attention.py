@@ -24,7 +24,7 @@ SHORT_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, keys].
+    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, rows].
 
     `prompt`: the rows are part of a prompt, which is computed in the same chunks whether drafts
     follow or not, so that how they are rounded may depend on the chunk.
@@ -66,22 +66,32 @@ def packed_attention(
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """Masked attention of one slot: [heads, n, dim] × [kv_heads, m, dim] → [heads, n, dim]."""
+    """Masked attention of one slot: [heads, n, dim] × [kv_heads, m, dim] → [heads, n, dim].
+
+    `mask` [n, w] says which of the last w keys each row sees; those before, all rows see.
+    """
     import torch
 
     heads, rows, dim = query.shape
     kv_heads = keys.shape[0]
     if rows > SHORT_BLOCK:
+        whole = torch.nn.functional.pad(mask, (keys.shape[1] - mask.shape[1], 0), value=True)
         out = torch.nn.functional.scaled_dot_product_attention(
-            query[None], keys[None], values[None], attn_mask=mask, scale=scale, enable_gqa=True
+            query[None], keys[None], values[None], attn_mask=whole, scale=scale, enable_gqa=True
         )
         return out[0]
     # Query heads that share keys are stacked into one matrix: [kv_heads, group * n, dim].
     stacked = query.reshape(kv_heads, -1, dim)
     scores = (stacked @ keys.transpose(1, 2)).float() * scale  # [kv_heads, group * n, m]
-    visible = mask.repeat(heads // kv_heads, 1)  # [group * n, m]
-    weights = scores.masked_fill(~visible, float("-inf")).softmax(-1).to(values.dtype)
+    hide(scores, mask)
+    weights = scores.softmax(-1).to(values.dtype)
     return (weights @ values).view(heads, rows, -1)
+
+
+def hide(scores: Tensor, mask: Tensor) -> None:
+    """Take from scores [kv_heads, group · n, m] what `mask` [n, w] hides (see attend), in place."""
+    by_row = scores.view(-1, len(mask), scores.shape[-1])  # [heads, n, m]
+    by_row[..., -mask.shape[1] :].masked_fill_(~mask, float("-inf"))
 
 
 def register() -> None:

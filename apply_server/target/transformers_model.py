@@ -342,7 +342,7 @@ class TransformersTarget:
         start = 0
         for feed in feeds:
             rows = slice(start, start + len(feed.tokens))
-            mask = block_mask(feed.draft, feed.cache.length, self.device)
+            mask = block_mask(feed.draft, self.device)
             blocks.append(Block(feed.cache, rows, mask, feed.prompt))
             start = rows.stop
         return blocks

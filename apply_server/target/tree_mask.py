@@ -24,18 +24,18 @@ def depths(draft: Draft) -> list[int]:
     return below
 
 
-def block_mask(draft: Draft, cached: int, device: str) -> Tensor:
-    """Which keys each row of the block sees: bool [1 + n, cached + 1 + n], True = sees.
+def block_mask(draft: Draft, device: str) -> Tensor:
+    """Which rows of the block each of them sees: bool [1 + n, 1 + n], True = sees.
 
-    Every row sees the cached tokens, itself and its ancestors, and nothing of other branches.
+    A row sees itself and its ancestors, and nothing of other branches. What is cached all rows see,
+    so that no mask is as long as the file.
     """
     import torch
 
     rows = 1 + len(draft)
     if draft.is_chain:
-        return torch.ones(rows, cached + rows, dtype=torch.bool, device=device).tril(cached)
+        return torch.ones(rows, rows, dtype=torch.bool, device=device).tril()
     sees = torch.eye(rows, dtype=torch.bool)
     for row, parent in enumerate(draft.parents, start=1):
         sees[row] |= sees[1 + parent]
-    past = torch.ones(rows, cached, dtype=torch.bool)
-    return torch.cat([past, sees], dim=1).to(device)
+    return sees.to(device)

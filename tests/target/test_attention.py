@@ -28,13 +28,14 @@ LAYER = SimpleNamespace(layer_idx=0)
 def reference(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor, scale: float
 ) -> torch.Tensor:
-    """Softmax attention by its definition, one head and one row at a time."""
+    """Softmax attention by its definition, one head and one row at a time; `mask` as for attend."""
     heads, rows, _ = query.shape
     group = heads // keys.shape[0]
     out = torch.zeros(heads, rows, values.shape[-1], dtype=torch.float64)
     for head in range(heads):
         for row in range(rows):
-            seen = mask[row]
+            seen = torch.ones(keys.shape[1], dtype=torch.bool)
+            seen[-mask.shape[1] :] = mask[row]
             scores = keys[head // group, seen].double() @ query[head, row].double() * scale
             out[head, row] = scores.softmax(0) @ values[head // group, seen].double()
     return out.float()
@@ -50,7 +51,7 @@ def test_both_kernels_are_the_definition(rows: int, kv_heads: int) -> None:
     cached = 5
     query = random(1, HEADS, rows, DIM)
     keys, values = (random(seed, kv_heads, cached + rows, DIM) for seed in (2, 3))
-    mask = block_mask(Draft.chain(range(rows - 1)), cached, "cpu")
+    mask = block_mask(Draft.chain(range(rows - 1)), "cpu")
     found = attend(query, keys, values, mask, 0.3)
     assert found.shape == (HEADS, rows, DIM)
     expected = reference(query, keys, values, mask, 0.3)
@@ -65,7 +66,7 @@ def test_a_tree_row_attends_to_its_own_path(choices: list[int], seed: int) -> No
     rows, cached = 1 + len(draft), 3
     query = random(seed, HEADS, rows, DIM)
     keys, values = (random(seed + i, KV_HEADS, cached + rows, DIM) for i in (1, 2))
-    mask = block_mask(draft, cached, "cpu")
+    mask = block_mask(draft, "cpu")
     torch.testing.assert_close(
         attend(query, keys, values, mask, DIM**-0.5),
         reference(query, keys, values, mask, DIM**-0.5),
@@ -85,7 +86,7 @@ def test_slots_of_a_batch_see_nothing_of_each_other(scaling: float | None) -> No
         past = random(10 + number, KV_HEADS, length, DIM)
         cache.write(0, past, past + 1)
         cache.keep(range(length))
-        mask = block_mask(Draft.chain(range(size - 1)), length, "cpu")
+        mask = block_mask(Draft.chain(range(size - 1)), "cpu")
         blocks.append(Block(cache, slice(start, start + size), mask))
         start += size
     out, weights = packed_attention(
@@ -109,7 +110,7 @@ def test_slots_of_a_batch_see_nothing_of_each_other(scaling: float | None) -> No
 
 def test_a_pass_commits_nothing() -> None:
     cache = KVCache(4)
-    block = Block(cache, slice(0, 2), block_mask(Draft.chain([0]), 0, "cpu"))
+    block = Block(cache, slice(0, 2), block_mask(Draft.chain([0]), "cpu"))
     states = random(1, 1, KV_HEADS, 2, DIM)
     packed_attention(LAYER, random(2, 1, HEADS, 2, DIM), states, states, None, blocks=[block])
     assert cache.length == 0
@@ -117,7 +118,7 @@ def test_a_pass_commits_nothing() -> None:
 
 def test_scores_are_weighed_in_float32_whatever_the_models_type() -> None:
     query, keys, values = (random(i, KV_HEADS, 6, DIM).bfloat16() for i in range(3))
-    mask = block_mask(Draft.chain(range(5)), 0, "cpu")
+    mask = block_mask(Draft.chain(range(5)), "cpu")
     found = attend(query, keys, values, mask, 1.0)
     assert found.dtype == torch.bfloat16
     expected = reference(query, keys, values, mask, 1.0)

@@ -46,7 +46,7 @@ def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch
 
 
 def block(cache: KVCache, draft: Draft, *, prompt: bool = False) -> Block:
-    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, cache.length, "cpu"), prompt)
+    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, "cpu"), prompt)
 
 
 TREE = Draft((4, 8, 15, 16, 23), (-1, 0, -1, 2, 1))

@@ -111,13 +111,13 @@ def bonus_row_off_by_one(draft: Draft, verdict: Verdict) -> tuple[tuple[int, ...
     return path, verdict.choices[path[-1] if path else 0]
 
 
-def mask_row_off_by_one(draft: Draft, cached: int, device: str) -> torch.Tensor:
-    mask = block_mask(draft, cached, device)
+def mask_row_off_by_one(draft: Draft, device: str) -> torch.Tensor:
+    mask = block_mask(draft, device)
     return torch.cat([mask[:1], mask[:-1]])
 
 
-def mask_of_a_chain(draft: Draft, cached: int, device: str) -> torch.Tensor:
-    return block_mask(Draft.chain(draft.tokens), cached, device)
+def mask_of_a_chain(draft: Draft, device: str) -> torch.Tensor:
+    return block_mask(Draft.chain(draft.tokens), device)
 
 
 def keep_without_a_gather(cache: KVCache, rows: Sequence[int]) -> None:
