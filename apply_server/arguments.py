@@ -360,6 +360,13 @@ def _model_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dtype", default="auto", help="int8, float32, bfloat16, float16 (default: by processor)"
     )
+    group.add_argument(
+        "--threads",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processor threads that the model computes with (default: as many as measure best)",
+    )
     group.add_argument("--profile", default="", help="prompt profile: chat or fastapply")
 
 

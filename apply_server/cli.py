@@ -207,6 +207,7 @@ def _bench(options: argparse.Namespace) -> int:
             options.device,
             options.dtype,
             options.profile,
+            options.threads,
             proposer=options.proposer,
             draft_model=options.draft_model,
             heads=options.heads,
@@ -272,7 +273,9 @@ def _heads_train(options: argparse.Namespace) -> int:
     from apply_server.heads.run import Plan, Trained, train_heads
 
     cases = lessons([Path(path) for path in options.paths])[: options.limit]
-    config = EngineConfig(options.model, options.device, options.dtype, options.profile)
+    config = EngineConfig(
+        options.model, options.device, options.dtype, options.profile, options.threads
+    )
     plan = Plan(options.count, options.steps, options.minutes)
     with terminal.progress() as bars:
         task = bars.add_task("Loading", detail="")
@@ -326,6 +329,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         device=options.device,
         dtype=options.dtype,
         profile=options.profile,
+        threads=options.threads,
         proposer="none" if getattr(options, "no_speculation", False) else options.proposer,
         draft_model=getattr(options, "draft_model", ""),
         heads=getattr(options, "heads", ""),

@@ -29,6 +29,7 @@ class EngineConfig:
     """How edits are computed.
 
     `model`, `device`, `dtype` and `profile` ("" = the model's own) say what the target is;
+    `threads` is how many the model computes with on a processor (0 = as many as measure best);
     `proposer` names the drafting ("none" = plain decoding), `draft_model` the smaller model that
     drafts novel text ("" = none) and `heads` a file of draft heads ("" = those beside the model);
     `cost` is what passes cost: "rho=15", or "" for what they cost here; `sampling` says how tokens
@@ -43,6 +44,7 @@ class EngineConfig:
     device: str = "auto"
     dtype: str = "auto"
     profile: str = ""
+    threads: int = 0
     proposer: str = "auto"
     draft_model: str = ""
     heads: str = ""

@@ -82,6 +82,7 @@ BUILD_ONLY = {
     "apply_server.target.transformers_model": {
         "apply_server.engine.build",
         "apply_server.engine.cost",
+        "apply_server.engine.threads",  # for a type only
         "apply_server.target.support",  # for a type only
     },
 }
@@ -89,6 +90,7 @@ HEAVY = {
     "torch": {
         "apply_server.bench.peers",
         "apply_server.engine.cost",
+        "apply_server.engine.threads",
         "apply_server.heads.examples",
         "apply_server.heads.run",
         "apply_server.heads.train",

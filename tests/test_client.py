@@ -21,7 +21,7 @@ SOURCE = (CLIENT / "src" / "protocol.ts").read_text("utf-8")
 # What only the server knows: for other editors and for tests.
 SERVER_ONLY = {
     "warmUp", "device", "dtype", "profile", "proposer", "draftModel", "temperature", "topP", "topK",
-    "seed", "repetitionPenalty", "target", "prefixCache",
+    "seed", "repetitionPenalty", "target", "prefixCache", "threads",
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from apply_server.engine.local import LocalEngine, Model, task_of
 from apply_server.engine.merging import PolicyEngine
 from apply_server.engine.paced import PacedTarget
 from apply_server.engine.selected import SelectedEngine
+from apply_server.engine.threads import check_threads, settle_threads
 from apply_server.errors import InvalidRequest, ModelUnavailable, Remedy
 from apply_server.prompt import PROFILES, answer_text
 from apply_server.propose.build import (
@@ -86,7 +87,9 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     target = TransformersTarget.load(
         files.folder, config.device, config.dtype, config.prefix_cache * _MIB
     )
-    measured = measurements_of(target, files.folder, models.model_store().cache.root / "costs")
+    costs = models.model_store().cache.root / "costs"
+    threads = settle_threads(config.threads, target, files.folder, costs)
+    measured = measurements_of(target, files.folder, costs, threads)
     target.widen_tolerance(measured.once("spread", float, target.spread))
     return Model(
         target,
@@ -243,6 +246,7 @@ def check_names(config: EngineConfig) -> None:
             remedy=Remedy("draft_model", ("NAME",), "says which."),
         )
     _given_cost(config)
+    check_threads(config.threads)
     for what, name, known in (
         ("prompt profile", config.profile, ("", *PROFILES)),
         ("number type", config.dtype, DTYPES),

@@ -7,6 +7,7 @@ magnitude between processors. Must not know who drafts.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from apply_server.decode.draft import Draft
@@ -23,12 +24,14 @@ _ROUNDS = 3
 _TOKEN = 5
 
 
-def measurements_of(target: TransformersTarget, model: Path, cache: Path) -> Calibration:
-    """What is measured once of `target`, loaded from the folder `model`, on this machine."""
+def measurements_of(
+    target: TransformersTarget, model: Path, cache: Path, threads: int
+) -> Calibration:
+    """What is measured once of `target`, loaded from the folder `model`, on so many threads."""
     import torch
 
-    threads = str(torch.get_num_threads())
-    return Calibration(model, (target.device, target.dtype, threads, torch.__version__), cache)
+    circumstances = (target.device, target.dtype, str(threads), torch.__version__)
+    return Calibration(model, circumstances, cache)
 
 
 def cost_table(target: TransformersTarget, measured: Calibration) -> CostTable:
@@ -36,15 +39,17 @@ def cost_table(target: TransformersTarget, measured: Calibration) -> CostTable:
     return measured.once("points", CostTable.from_json, lambda: _table(target))
 
 
-def measure(target: TargetModel[TransformersSlot]) -> dict[int, float]:
+def measure(
+    target: TargetModel[TransformersSlot], blocks: Sequence[int] = _BLOCKS, rounds: int = _ROUNDS
+) -> dict[int, float]:
     """Seconds of a pass over k tokens, by k."""
-    slot = target.open([_TOKEN, _TOKEN], max(_BLOCKS))
+    slot = target.open([_TOKEN, _TOKEN], max(blocks))
     try:
         for _ in target.prefill(slot):
             pass
         target.verify([(slot, Draft())])  # the first pass also pays for warming up
-        rounds = [{k: _seconds(target, slot, k) for k in _BLOCKS} for _ in range(_ROUNDS)]
-        return {k: min(seconds[k] for seconds in rounds) for k in _BLOCKS}
+        taken = [{k: _seconds(target, slot, k) for k in blocks} for _ in range(rounds)]
+        return {k: min(seconds[k] for seconds in taken) for k in blocks}
     finally:
         target.close(slot)
 

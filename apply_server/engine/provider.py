@@ -47,6 +47,7 @@ class LoadedModel:
             config.model,
             config.device,
             config.dtype,
+            config.threads,
             config.profile,
             config.draft_model,
             config.heads,

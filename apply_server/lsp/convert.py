@@ -60,6 +60,7 @@ def engine_config(settings: Settings, options: ApplyOptions) -> EngineConfig:
         model=settings.model,
         device=settings.device,
         dtype=settings.dtype,
+        threads=settings.threads,
         profile=settings.profile,
         proposer=settings.proposer,
         draft_model=settings.draft_model,

@@ -51,6 +51,7 @@ class Settings:
     warm_up: bool = False
     device: str = "auto"
     dtype: str = "auto"
+    threads: int = 0
     profile: str = ""
     proposer: str = "auto"
     draft_model: str = ""
@@ -177,6 +178,7 @@ CHECKS: Mapping[str, Check] = {
     "warm_up": _flag,
     "device": _name,
     "dtype": _name,
+    "threads": _count,
     "profile": _text,
     "proposer": _name,
     "draft_model": _text,

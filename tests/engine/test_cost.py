@@ -12,7 +12,7 @@ from apply_server.target.transformers_model import TransformersTarget
 
 
 def table_of(target: TransformersTarget, model: Path, cache: Path) -> CostTable:
-    return cost_table(target, measurements_of(target, model, cache))
+    return cost_table(target, measurements_of(target, model, cache, 2))
 
 
 def passes_of(target: TransformersTarget, model: Path, cache: Path) -> int:
@@ -61,7 +61,7 @@ def test_measuring_leaves_the_slot_closed_and_counts_each_block(
 def test_each_thing_measured_is_kept_by_its_name(
     tiny_target: TransformersTarget, tmp_path: Path
 ) -> None:
-    measured = measurements_of(tiny_target, tmp_path, tmp_path)
+    measured = measurements_of(tiny_target, tmp_path, tmp_path, 2)
     assert measured.once("spread", float, lambda: 0.25) == 0.25
     assert measured.once("other", float, lambda: 0.5) == 0.5
     assert measured.once("spread", float, lambda: pytest.fail("it is known")) == 0.25
