@@ -36,7 +36,7 @@ _KEYS = 2**11  # at a time
 _SQUARES = 2.0**38  # the largest of a row's squares, of which there are at most 2^15
 _TINY = 1e-30
 _SCORES = 2**21  # at a time
-_FEW_ROWS = 32
+_FEW_ROWS = 12
 # So few that a piece stays in the processor's cache through all that is done to it: four times as
 # fast as 4096, and a vocabulary in float32 would be the largest thing in memory.
 _QUANTISED_ROWS = 128
@@ -83,8 +83,8 @@ class Int8Arithmetic:
         return gate / gate.neg().exp_().add_(1.0) * value
 
     def settled(self, heads: Tensor) -> Tensor:
-        """In whole units, as float64: what the exact products of `attend` read."""
-        return heads.double().mul_(1.0 / _UNIT).clamp_(-_LARGEST, _LARGEST).round_()
+        """In whole units, which float32 holds exactly: half of float64 to keep, and to read."""
+        return heads.mul_(1.0 / _UNIT).clamp_(-_LARGEST, _LARGEST).round_()
 
     def attend(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
@@ -95,15 +95,15 @@ class Int8Arithmetic:
         import torch
 
         pieces = -(-query.shape[:2].numel() * keys.shape[1] // _SCORES)
-        parts = zip(query.chunk(pieces, dim=1), mask.chunk(pieces), strict=True)
-        return torch.cat([_attend(part, keys, values, seen, scale) for part, seen in parts], dim=1)
+        parts = zip(query.double().chunk(pieces, dim=1), mask.chunk(pieces), strict=True)
+        exact = keys.double(), values.double()
+        return torch.cat([_attend(part, *exact, seen, scale) for part, seen in parts], dim=1)
 
     def attend_prompt(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
     ) -> Tensor:
         """In float32: twice as fast as float64, and without the steps that make sums exact."""
-        single = attend(query.float(), keys.float(), values.float(), mask, scale * _UNIT**2)
-        return single.mul_(_UNIT)
+        return attend(query, keys, values, mask, scale * _UNIT**2).mul_(_UNIT)
 
 
 def quantise_weight(weight: Tensor, largest: int) -> tuple[Tensor, Tensor]:

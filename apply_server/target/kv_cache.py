@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 
@@ -24,7 +23,6 @@ class KVCache:
         self.capacity = capacity
         self.length = 0
         self._layers: dict[int, tuple[Tensor, Tensor]] = {}
-        self._computed_in: torch.dtype | None = None
 
     def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Store a block behind the committed tokens; return all keys and values up to its end.
@@ -66,27 +64,10 @@ class KVCache:
 
     def prefix(self, length: int, capacity: int) -> KVCache:
         """A cache of its own with room for `capacity` tokens, the first `length` of these in it."""
-        return self._copy(length, capacity, self._computed_in)
-
-    def compact(self, length: int) -> KVCache:
-        """A copy of the first `length` tokens that takes as little memory as can be without loss;
-        its `prefix` is as large again as this one's.
-
-        float64 holds int8's keys and values, which are whole numbers of 24 bits (int8.py).
-        """
-        import torch
-
-        dtype = next((keys.dtype for keys, _ in self._layers.values()), None)
-        narrow = torch.float32 if dtype == torch.float64 else dtype
-        copied = self._copy(length, length, narrow)
-        copied._computed_in = dtype
-        return copied
-
-    def _copy(self, length: int, capacity: int, dtype: torch.dtype | None) -> KVCache:
         copied = KVCache(capacity)
         copied.length = length
         for layer, pair in self._layers.items():
-            keys, values = (copied._room(whole, dtype) for whole in pair)
+            keys, values = (copied._room(whole) for whole in pair)
             for new, old in zip((keys, values), pair, strict=True):
                 new[:, :length] = old[:, :length]
             copied._layers[layer] = (keys, values)
@@ -98,6 +79,6 @@ class KVCache:
                 # Indexing with a list copies first, so overlapping source and target are safe.
                 whole[:, to : to + len(rows)] = whole[:, [self.length + row for row in rows]]
 
-    def _room(self, block: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    def _room(self, block: Tensor) -> Tensor:
         heads, _, dim = block.shape
-        return block.new_empty((heads, self.capacity, dim), dtype=dtype)
+        return block.new_empty((heads, self.capacity, dim))

@@ -46,13 +46,13 @@ class PrefixCache:
     def keep(self, prompt: Sequence[int], cache: KVCache) -> None:
         """Copy the whole blocks that `cache` holds of `prompt`, as far as the budget goes."""
         done = min(cache.length, len(prompt) - 1)
-        each = cache.compact(1).nbytes if done > 0 else 0
+        each = cache.prefix(1, 1).nbytes if done > 0 else 0
         length = self._whole(min(done, self.budget // each)) if each else 0
         tokens = tuple(prompt[:length])
         if not tokens or any(_agreed(kept.tokens, tokens) == length for kept in self._kept):
             return
         shorter = [kept for kept in self._kept if tokens[: len(kept.tokens)] != kept.tokens]
-        self._kept = [*shorter, _Prefix(tokens, cache.compact(length))]
+        self._kept = [*shorter, _Prefix(tokens, cache.prefix(length, length))]
         while sum(kept.cache.nbytes for kept in self._kept) > self.budget:
             del self._kept[0]
 

@@ -63,7 +63,7 @@ def test_attention_is_that_of_float64() -> None:
         for seed, (heads, rows) in enumerate([(HEADS, ROWS), (KV_HEADS, KEYS), (KV_HEADS, KEYS)])
     )
     mask = noise(ROWS, KEYS, seed=3) > 0
-    settled = [arithmetic.settled(each) for each in (query, keys, values)]
+    settled = [arithmetic.settled(each.clone()) for each in (query, keys, values)]
     expected = torch.nn.functional.scaled_dot_product_attention(
         query.double(), keys.double(), values.double(), mask, scale=0.1, enable_gqa=True
     ).float()
@@ -71,10 +71,13 @@ def test_attention_is_that_of_float64() -> None:
         torch.testing.assert_close(attend(*settled, mask, 0.1), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_what_is_settled_is_the_same_in_float32() -> None:
-    settled = Int8Arithmetic().settled(noise(HEADS, ROWS, DIM, seed=0) * 1e4)
-    assert settled.abs().max() == 2**23 - 1
-    assert torch.equal(settled.float().double(), settled)
+def test_what_is_settled_are_whole_numbers_of_24_bits_in_float32() -> None:
+    numbers = noise(HEADS, ROWS, DIM, seed=0) * 1e3
+    settled = Int8Arithmetic().settled(numbers.clone())
+    assert settled.dtype == torch.float32
+    expected = (numbers.double() * 2**12).clamp(1 - 2**23, 2**23 - 1).round()
+    assert expected.abs().max() == 2**23 - 1
+    assert torch.equal(settled.double(), expected)
 
 
 @pytest.mark.parametrize("outlier", [1.0, 1e4])

@@ -98,20 +98,6 @@ def test_the_budget_cuts_a_long_prompt_and_none_keeps_nothing() -> None:
         assert known(prefixes, prompt) == prompt[:expected]
 
 
-def test_float64_is_kept_in_half_the_room_and_comes_back() -> None:
-    rows = torch.arange(20.0, dtype=torch.float64)[None, :, None].expand(2, -1, 3)
-    cache = KVCache(20)
-    cache.write(0, rows, -rows)
-    cache.keep(range(20))
-    prefixes = PrefixCache(4, 12 * ROW)
-    prefixes.keep(range(21), cache)
-    found = prefixes.open(range(21), 30)
-    empty = torch.empty(2, 0, 3, dtype=torch.float64)
-    keys, values = found.write(0, empty, empty)
-    assert torch.equal(keys, rows[:, :12])
-    assert torch.equal(values, -rows[:, :12])
-
-
 def test_a_longer_prompt_takes_the_place_of_its_own_beginning() -> None:
     prefixes = PrefixCache(4, 28 * ROW)
     prefixes.keep([9] * 9, computed([9] * 8, 12))
