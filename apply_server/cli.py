@@ -24,7 +24,7 @@ from apply_server.bench.build import Bench, Selection, prepare
 from apply_server.bench.modes import choose
 from apply_server.bench.report import Measurements, report_json
 from apply_server.bench.runs import Measured, interleave
-from apply_server.bench.table import notes, table
+from apply_server.bench.table import measured_line, notes, table
 from apply_server.config import EngineConfig, Verify
 from apply_server.decode.sampling import Sampling
 from apply_server.document import Document
@@ -225,6 +225,7 @@ def _bench(options: argparse.Namespace) -> int:
             for trial in interleave(bench.jobs, bench.runners):
                 bars.update(task, detail=f"{trial.job.id} · {trial.mode.name}")
                 measured.append(trial.measure())
+                bars.console.print(measured_line(measured[-1]), soft_wrap=True)
                 bars.advance(task)
         except KeyboardInterrupt:
             status = INTERRUPTED

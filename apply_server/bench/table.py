@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apply_server.bench.modes import Family
 from apply_server.bench.report import Measurements, Row
+from apply_server.bench.runs import Measured
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,6 +70,15 @@ examples:
   apply-server bench fixtures --kind snippet --min-output 600 --json bench.json
   apply-server bench cases.jsonl --modes plain,ours --scripted
 """
+
+
+def measured_line(measured: Measured) -> str:
+    """One run as a line of a log: a benchmark takes minutes, and a pipe shows no bars."""
+    run = measured.run
+    return (
+        f"{measured.case} · {measured.mode.name}: {len(run.output)} tokens in {len(run.passes)} "
+        f"passes, {run.prefill_s:.1f} + {run.decode_s:.1f} s"
+    )
 
 
 def table(rows: Iterable[Row]) -> Table:

@@ -189,6 +189,9 @@ def test_the_command_prints_a_table_and_writes_the_report(
     assert first.split()[:5] == ["mode", "cases", "out", "passes", "tok/pass"]
     assert (plain.split()[0], ours.split()[0]) == ("plain", "ours")
     assert "huge: DocumentTooLong: Needs about" in printed.err
+    runs = [line.split(" tokens in ")[0] for line in printed.err.splitlines() if "passes" in line]
+    tokens = plain.split()[2]
+    assert runs == [f"a · plain: {tokens}", f"a · ours: {tokens}"], "what is done can be followed"
     report = json.loads(out.read_text("utf-8"))
     assert [(run["id"], run["mode"]) for run in report["runs"]] == [("a", "plain"), ("a", "ours")]
     assert (report["interrupted"], report["dtype"]) == (False, "float32")
