@@ -66,11 +66,9 @@ class Int8Arithmetic:
 
     def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         """With an exact sum of squares, relative to the row's largest number."""
-        import torch
 
         exact = rows.double()
-        largest = torch.linalg.vector_norm(exact, math.inf, -1, keepdim=True).clamp_min_(_TINY)
-        unit = largest * _SQUARES**-0.5
+        unit = _largest(rows).double().mul_(_SQUARES**-0.5)
         squares = (exact / unit).square_().round_()
         mean = squares.mean(-1, keepdim=True).mul_(unit.square_())
         return exact.div_(mean.add_(epsilon).sqrt_()).float().mul_(weight)
@@ -128,12 +126,16 @@ def int8_product(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Product:
     multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
 
     def product(rows: Tensor) -> Tensor:
-        largest = torch.linalg.vector_norm(rows, math.inf, -1, keepdim=True)
-        unit = largest.clamp_min_(_TINY).div_(_ACTIVATION_MAX)
+        unit = _largest(rows).div_(_ACTIVATION_MAX)
         result: Tensor = multiply((rows / unit).round_(), 1.0, _ZERO_POINT, packed).mul_(unit)
         return result if bias is None else result.add_(bias)
 
     return product
+
+
+def _largest(rows: Tensor) -> Tensor:
+    """Of each row's magnitudes [n, 1]: torch's norm of infinity takes five times as long."""
+    return rows.abs().amax(-1, keepdim=True).clamp_min_(_TINY)
 
 
 def weight_maximum() -> int | None:
