@@ -7,11 +7,10 @@ know models, drafts or caches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from apply_server.target.attention import attend
-from apply_server.target.packed_linear import product
+from apply_server.target.packed_linear import Product, product
 
 if TYPE_CHECKING:
     import torch
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 # By each type's precision, with room to spare: what a target is measured to need may only be more
 # (TransformersTarget.widen_tolerance).
 TOLERANCES = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.75}
-
-Product = Callable[["Tensor"], "Tensor"]
-"""[rows, in] → [rows, out]."""
 
 
 class Arithmetic(Protocol):

@@ -14,8 +14,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from apply_server.errors import ModelUnavailable, Remedy
-from apply_server.target.arithmetic import Product
 from apply_server.target.attention import attend, hide
+from apply_server.target.packed_linear import Product
 
 if TYPE_CHECKING:
     from torch import Tensor

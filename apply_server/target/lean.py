@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apply_server.target.arithmetic import Arithmetic, Product
+from apply_server.target.arithmetic import Arithmetic
 from apply_server.target.attention import Block
+from apply_server.target.packed_linear import Product
 
 if TYPE_CHECKING:
     from torch import Tensor

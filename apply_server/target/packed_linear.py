@@ -26,8 +26,9 @@ _PIECE = 2**17
 _MANY_ROWS = 10
 
 Product = Callable[["Tensor"], "Tensor"]
+"""[..., in] → [..., out]."""
 Layout = Callable[["Tensor", "Tensor | None"], Product]
-"""Weight [out, in] and bias [out] → a product [..., in] → [..., out]."""
+"""Weight [out, in] and bias [out] → their product."""
 
 
 def product(weight: Tensor, bias: Tensor | None) -> Product:
