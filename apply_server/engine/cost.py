@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from apply_server import __version__
 from apply_server.decode.draft import Draft
 from apply_server.decode.speedup import CostTable
 from apply_server.decode.target import TargetModel
@@ -27,10 +28,14 @@ _TOKEN = 5
 def measurements_of(
     target: TransformersTarget, model: Path, cache: Path, threads: int
 ) -> Calibration:
-    """What is measured once of `target`, loaded from the folder `model`, on so many threads."""
+    """What is measured once of `target`, loaded from the folder `model`, on so many threads.
+
+    Again with another version of this program, whose passes may take another time or round
+    otherwise.
+    """
     import torch
 
-    circumstances = (target.device, target.dtype, str(threads), torch.__version__)
+    circumstances = (target.device, target.dtype, str(threads), torch.__version__, __version__)
     return Calibration(model, circumstances, cache)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from apply_server.decode.speedup import CostTable
+from apply_server.engine import cost
 from apply_server.engine.cost import cost_table, measure, measurements_of
 from apply_server.target.transformers_model import TransformersTarget
 
@@ -31,6 +34,15 @@ def test_another_model_has_a_table_of_its_own(
 ) -> None:
     assert passes_of(tiny_target, tmp_path / "a", tmp_path) > 0
     assert passes_of(tiny_target, tmp_path / "b", tmp_path) > 0
+
+
+@pytest.mark.parametrize("module", [cost, torch], ids=["apply_server", "torch"])
+def test_another_version_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, tiny_target: TransformersTarget, tmp_path: Path, module: Any
+) -> None:
+    assert passes_of(tiny_target, tmp_path, tmp_path) > 0
+    monkeypatch.setattr(module, "__version__", "0.0.0")
+    assert passes_of(tiny_target, tmp_path, tmp_path) > 0
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"points": [[2, 1.0]]}', "\x00\xff"])
