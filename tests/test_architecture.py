@@ -44,8 +44,8 @@ ALLOWED: dict[str, set[str]] = {
     "target": {"errors", "decode"},
     "models": {"errors"},
     "engine": {
-        *TEXT, "chat_template", "config", "decode", "edits", "guards", "languages", "merge",
-        "models", "prompt", "propose", "request", "snippet", "target", "tokens", "view",
+        *TEXT, "__init__", "chat_template", "config", "decode", "edits", "guards", "languages",
+        "merge", "models", "prompt", "propose", "request", "snippet", "target", "tokens", "view",
     },
     "replay": {"errors", "document", "engine", "request"},
     "bench": {
