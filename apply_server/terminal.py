@@ -22,7 +22,7 @@ def console() -> Console:
     """Where people read: stderr, so that stdout carries results only."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 @contextmanager
@@ -32,9 +32,9 @@ def progress() -> Iterator[Progress]:
 
     screen = console()
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", markup=False),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
