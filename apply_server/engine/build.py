@@ -49,6 +49,8 @@ DEFAULT_COST = CostTable.synthetic(15.0)
 # Beside the model's weights, in a folder of its own, as all weights of a folder are the model's.
 HEADS_FILE = Path("draft-heads", "heads.safetensors")
 _MIB = 1 << 20
+# What a target is watched computing, in a block and token by token.
+_TYPICAL = "def total(prices):\n    return sum(price for price in prices)\n"
 _SCRIPTED_PROFILE = "chat"
 _PLAIN_TEMPLATE = ChatTemplate("{% for m in messages %}{{ m.content }}\n{% endfor %}")
 
@@ -90,7 +92,8 @@ def load_model(config: EngineConfig, report: models.Report) -> Model[Transformer
     costs = models.model_store().cache.root / "costs"
     threads = settle_threads(config.threads, target, files.folder, costs)
     measured = measurements_of(target, files.folder, costs, threads)
-    target.widen_tolerance(measured.once("spread", float, target.spread))
+    typical = tokenizer.encode(_TYPICAL)
+    target.widen_tolerance(measured.once("spread", float, lambda: target.spread(typical)))
     return Model(
         target,
         tokenizer,

@@ -1,8 +1,8 @@
 """How a lean pass computes: the operations that a number type decides, and nothing else.
 
 Two answers to the same questions: `FloatArithmetic` computes in the weights' own type, as fast as
-the processor can; `Int8Arithmetic` (int8.py) so that no row depends on the block it is in. Must not
-know models, drafts or caches.
+the processor can; `ExactArithmetic` (exact.py) so that no row depends on the block it is in. Must
+not know models, drafts or caches.
 """
 
 from __future__ import annotations

@@ -66,6 +66,12 @@ def fits(config: Any) -> bool:
     )
 
 
+def widths(config: Any) -> set[int]:
+    """What the rows are wide that its weights are multiplied with."""
+    shape = Shape.of(config)
+    return {config.hidden_size, config.intermediate_size, shape.heads * shape.head_dim}
+
+
 @dataclass(frozen=True, slots=True)
 class _Layer:
     before_attention: Tensor

@@ -3,12 +3,6 @@
 A block of a few rows is where a draft is verified, and where the stock CPU product is worst (on an
 AVX2 processor MKL takes four times a one-row pass for eight rows, oneDNN less than two). Must not
 know models beyond their `nn.Linear` modules.
-
-In bfloat16, AVX2 has no packed product, and torch's takes as long for each row of a block as for
-one alone. Multiplying many rows in float32, with the weights widened a piece at a time, made
-prefill 2.6 times as fast and 32 rows 1.8 times, but was dropped: one number in 5,000 is rounded
-otherwise than by the one-row product, which moved SmolLM2's logits by up to 0.75 in text (0.38
-where the products are the same) and by 9 behind special tokens, so that hardly a choice was clear.
 """
 
 from __future__ import annotations
@@ -27,6 +21,8 @@ _LAYOUT_ROWS = 64
 
 Product = Callable[["Tensor"], "Tensor"]
 """[..., in] → [..., out]."""
+Linear = Callable[["Tensor", "Tensor | None"], Product]
+"""Weight [out, in] and bias [out] → the product with them."""
 
 
 def product(weight: Tensor, bias: Tensor | None) -> Product:
@@ -34,7 +30,7 @@ def product(weight: Tensor, bias: Tensor | None) -> Product:
     import torch
 
     if weight.device.type == "cpu" and _pays(weight):
-        return _product(_pack(weight), bias)
+        return packed_product(weight, bias)
     return lambda rows: torch.nn.functional.linear(rows, weight, bias)
 
 
@@ -50,27 +46,28 @@ def pack_linears(model: Any) -> bool:
     if model.device.type != "cpu" or not layers or not _pays(layers[0].weight):
         return False
     for layer in layers:
-        layer.forward = _product(_pack(layer.weight), layer.bias)
+        layer.forward = packed_product(layer.weight, layer.bias)
         layer.weight = torch.nn.Parameter(layer.weight.new_empty(0), requires_grad=False)
     return True
 
 
 def _pays(weight: Tensor) -> bool:
-    """Time both products on a short block; fastest run of several, as others use the machine."""
+    """Time both products on a short block."""
     import torch
 
     try:
-        packed = _product(_pack(weight), None)
+        packed = packed_product(weight, None)
         rows = weight.new_ones((_PROBE_ROWS, weight.shape[1]))
         packed(rows)
     except (RuntimeError, AttributeError):
         return False
-    return _fastest(packed, rows) < _fastest(
+    return fastest(packed, rows) < fastest(
         lambda block: torch.nn.functional.linear(block, weight), rows
     )
 
 
-def _fastest(product: Callable[[Tensor], Tensor], rows: Tensor) -> float:
+def fastest(product: Product, rows: Tensor) -> float:
+    """Seconds of the fastest run of several, as others use the machine."""
     seconds = []
     for _ in range(_PROBE_RUNS):
         started = time.perf_counter()
@@ -79,15 +76,12 @@ def _fastest(product: Callable[[Tensor], Tensor], rows: Tensor) -> float:
     return min(seconds)
 
 
-def _pack(weight: Tensor) -> Tensor:
+def packed_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """Always packed. Raises RuntimeError or AttributeError where oneDNN can't: no such operator, or
+    no such product of this type on this processor.
+    """
     import torch
 
     packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _LAYOUT_ROWS)
-    return packed
-
-
-def _product(packed: Tensor, bias: Tensor | None) -> Product:
-    import torch
-
     linear: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise
     return lambda rows: linear(rows, packed, bias, "none", [], "")

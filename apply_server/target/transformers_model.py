@@ -19,13 +19,15 @@ from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import UNDECIDED, Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, heap, lean, support
-from apply_server.target.arithmetic import TOLERANCES, FloatArithmetic
+from apply_server.target.arithmetic import TOLERANCES, Arithmetic, FloatArithmetic
 from apply_server.target.attention import Block
 from apply_server.target.choose import Asked, choose, draft_token, near_ties
-from apply_server.target.int8 import Int8Arithmetic
+from apply_server.target.exact import ExactArithmetic
+from apply_server.target.int8 import int8_arithmetic
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
 from apply_server.target.prefix_cache import PrefixCache
+from apply_server.target.row_invariant import row_invariant
 from apply_server.target.tree_mask import block_mask, depths
 
 if TYPE_CHECKING:
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
 # that its matrix products run at the rate of longer ones.
 PREFILL_CHUNK = 128
 
-# Rows that are looked at to see how far block and single token are apart, the likeliest tokens of
-# each, and by how much farther apart than any of these a near-tie may be.
-_PROBED, _RIVALS, _MARGIN = 16, 8, 4.0
+# The likeliest tokens of a row, which are looked at to see how far block and single token are
+# apart, and by how much farther apart than any of these a near-tie may be.
+_RIVALS, _MARGIN = 8, 4.0
 
 
 @dataclass(slots=True)
@@ -196,17 +198,15 @@ class TransformersTarget:
         """The number type as users name it."""
         return self.network.dtype
 
-    def spread(self) -> float:
-        """How far the distance between two likely tokens' logits moves between a block and a pass
-        over one token: the most in _PROBED rows. 0, and nothing computed, where none is tolerated.
+    def spread(self, tokens: Sequence[int]) -> float:
+        """How far the distance between two likely tokens' logits moves between a block of `tokens`
+        and passes over one of them at a time: the most in any row, 0 where both are the same bits.
         """
-        if not self.tolerance:
-            return 0.0
-        tokens = tuple(range(1, 1 + _PROBED))
-        cache = KVCache(_PROBED)
-        block, _ = self._forward([_Feed(cache, tokens, Draft.chain(tokens[1:]))], logits=0)
+        fed = tuple(tokens)
+        cache = KVCache(len(fed))
+        block, _ = self._forward([_Feed(cache, fed, Draft.chain(fed[1:]))], logits=0)
         moved: list[float] = []
-        for token, row in zip(tokens, block.float(), strict=True):
+        for token, row in zip(fed, block.float(), strict=True):
             alone, _ = self._forward([_Feed(cache, (token,), NO_DRAFT)], logits=0)
             cache.keep([0])
             likely = row.topk(min(_RIVALS, len(row))).indices
@@ -215,8 +215,14 @@ class TransformersTarget:
         return max(moved)
 
     def widen_tolerance(self, spread: float) -> None:
-        """Make the tolerance enough for this `spread`; it never gets smaller."""
-        self.tolerance = max(self.tolerance, _MARGIN * spread)
+        """Make the tolerance enough for this `spread`; it never gets smaller.
+
+        Also of arithmetic that is held to be exact: where it is found not to be (another number of
+        threads may split a sum), near-ties are decided as in any float type.
+        """
+        if spread:
+            least = TOLERANCES.get(self.dtype, 0.0)
+            self.tolerance = max(self.tolerance, least, _MARGIN * spread)
 
     def open(
         self, prompt: Sequence[int], room: int, sampling: Sampling = GREEDY
@@ -371,11 +377,19 @@ def _undecided(slot: TransformersSlot, path: Sequence[int], pending: int) -> boo
 
 
 def _lean(folder: Path, config: Any, device: str, dtype: str) -> Network:
+    arithmetic = _arithmetic(dtype, lean.widths(config))
+    return lean.LeanNetwork(lean.Shape.of(config), arithmetic, lean.checkpoint(folder))
+
+
+def _arithmetic(dtype: str, widths: set[int]) -> Arithmetic:
+    """The exact one wherever the processor's products allow it: no near-tie needs an arbiter."""
     import torch
 
-    int8 = dtype == support.INT8
-    arithmetic = Int8Arithmetic() if int8 else FloatArithmetic(getattr(torch, dtype))
-    return lean.LeanNetwork(lean.Shape.of(config), arithmetic, lean.checkpoint(folder))
+    if dtype == support.INT8:
+        return int8_arithmetic()
+    number: torch.dtype = getattr(torch, dtype)
+    linear = row_invariant(number, widths)
+    return FloatArithmetic(number) if linear is None else ExactArithmetic(dtype, linear)
 
 
 def _stock(folder: Path, config: Any, device: str, dtype: str) -> Network:

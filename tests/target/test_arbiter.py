@@ -10,6 +10,7 @@ import torch
 from apply_server.decode.accept import accept
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.decode.target import UNDECIDED, Verdict
+from apply_server.target.arithmetic import TOLERANCES
 from apply_server.target.attention import Block
 from apply_server.target.transformers_model import TransformersTarget
 from tests.decode.proposers import Oracle
@@ -91,7 +92,7 @@ def test_exact_arithmetic_is_taken_at_its_word() -> None:
 def test_what_flips_farther_than_its_type_should_is_found_by_measuring() -> None:
     ours, network = target(by=1e-2)
     assert list(run(ours, [0], Oracle(PLAIN, 8), len(PLAIN)).output) != PLAIN
-    ours.widen_tolerance(ours.spread())
+    ours.widen_tolerance(ours.spread(PLAIN))
     session = run(ours, [0], Oracle(PLAIN, 8), len(PLAIN))
     assert list(session.output) == PLAIN
     assert session.counters.arbitrations > 0
@@ -100,15 +101,22 @@ def test_what_flips_farther_than_its_type_should_is_found_by_measuring() -> None
 
 def test_what_hardly_moves_keeps_its_types_tolerance() -> None:
     ours, network = target(by=1e-6)
-    ours.widen_tolerance(ours.spread())
+    ours.widen_tolerance(ours.spread(PLAIN))
     assert ours.tolerance == network.tolerance
 
 
-def test_nothing_is_measured_of_exact_arithmetic() -> None:
-    ours, network = target()
+def test_what_is_the_same_bits_in_every_block_stays_exact() -> None:
+    ours, _ = target(by=0.0)
     ours.tolerance = 0.0
-    ours.widen_tolerance(ours.spread())
-    assert (ours.tolerance, network.fed) == (0.0, [])
+    ours.widen_tolerance(ours.spread(PLAIN))
+    assert ours.tolerance == 0.0
+
+
+def test_what_is_held_to_be_exact_and_is_not_gets_its_types_tolerance() -> None:
+    ours, network = target(by=1e-6)
+    ours.tolerance = 0.0
+    ours.widen_tolerance(ours.spread(PLAIN))
+    assert ours.tolerance == TOLERANCES[network.dtype]
 
 
 def test_a_walk_ends_before_a_node_whose_choice_is_undecided() -> None:

@@ -10,11 +10,13 @@ import torch
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.errors import Remedy
 from apply_server.target import lean, support
-from apply_server.target.arithmetic import FloatArithmetic
+from apply_server.target.arithmetic import Arithmetic, FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.int8 import Int8Arithmetic, quantise_weight, weight_maximum
+from apply_server.target.exact import ExactArithmetic
+from apply_server.target.int8 import int8_arithmetic, quantise_weight, weight_maximum
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
+from apply_server.target.row_invariant import row_invariant
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from apply_server.target.tree_mask import block_mask, depths
 from tests.conftest import FAMILIES, TINY_VOCABULARY, tiny_model
@@ -26,10 +28,25 @@ needs_int8 = pytest.mark.skipif(weight_maximum() is None, reason="no exact int8 
 INT8 = pytest.param("int8", marks=needs_int8)
 
 
-def lean_target(model: Any, dtype: str) -> TransformersTarget:
-    arithmetic = Int8Arithmetic() if dtype == "int8" else FloatArithmetic(getattr(torch, dtype))
+EXACT = [INT8, "exact float32", "exact bfloat16", "exact float16"]
+
+
+def lean_target(model: Any, kind: str) -> TransformersTarget:
     weights = model.state_dict()
+    arithmetic = arithmetic_of(kind, lean.widths(model.config))
     return TransformersTarget(LeanNetwork(Shape.of(model.config), arithmetic, weights.get), 2048)
+
+
+def arithmetic_of(kind: str, widths: set[int]) -> Arithmetic:
+    if kind == "int8":
+        return int8_arithmetic()
+    *exact, dtype = kind.split()
+    if not exact:
+        return FloatArithmetic(getattr(torch, dtype))
+    linear = row_invariant(getattr(torch, dtype), widths)
+    if linear is None:
+        pytest.skip(f"no row-invariant {dtype} product here")
+    return ExactArithmetic(dtype, linear)
 
 
 def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch.Tensor:
@@ -52,14 +69,18 @@ def block(cache: KVCache, draft: Draft, *, prompt: bool = False) -> Block:
 TREE = Draft((4, 8, 15, 16, 23), (-1, 0, -1, 2, 1))
 
 
+# Exact attention keeps 12 bits behind the point, and tiny models' numbers are small.
+@pytest.mark.parametrize(("kind", "near"), [("float32", 1e-4), ("exact float32", 2e-3)])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("tied", [True, False])
-def test_in_float32_the_logits_are_the_stock_models(family: str, tied: bool) -> None:
+def test_in_float32_the_logits_are_the_stock_models(
+    family: str, tied: bool, kind: str, near: float
+) -> None:
     model = tiny_model(family, tie_word_embeddings=tied)
-    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, "float32")
+    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, kind)
     for draft in (Draft(), Draft.chain([7, 7, 1]), TREE):
         expected = logits(stock, PROMPT, draft)
-        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=near, atol=near)
 
 
 @needs_int8
@@ -71,10 +92,21 @@ def test_in_int8_the_logits_are_near_the_stock_models(family: str) -> None:
     assert (got - expected).abs().mean() < 0.1 * expected.abs().mean()
 
 
-@needs_int8
+@pytest.mark.parametrize("kind", ["exact bfloat16", "exact float16"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_in_int8_a_row_is_the_same_bits_in_every_block(family: str) -> None:
-    target = lean_target(tiny_model(family, num_attention_heads=4, head_dim=16), "int8")
+def test_weights_of_16_bits_are_computed_with_as_in_float32(family: str, kind: str) -> None:
+    model = tiny_model(family, initializer_range=0.1)
+    ours, dtype = lean_target(model, kind), getattr(torch, kind.split()[1])
+    stock = TransformersTarget(StockNetwork(model.to(dtype).float()), 2048)
+    expected, got = logits(stock, PROMPT, TREE), logits(ours, PROMPT, TREE)
+    assert (got - expected).abs().max() < 0.02 * expected.abs().max()
+
+
+@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_row_is_the_same_bits_in_every_block(family: str, kind: str) -> None:
+    target = lean_target(tiny_model(family, num_attention_heads=4, head_dim=16), kind)
+    assert target.tolerance == 0.0
     text = [(7 * i * i + 3) % TINY_VOCABULARY for i in range(64)]
     whole = logits(target, PROMPT, Draft.chain(text))
     for count in range(64):
@@ -90,18 +122,18 @@ def test_in_int8_a_row_is_the_same_bits_in_every_block(family: str) -> None:
         target.commit(slot, (), token)
 
 
-@needs_int8
-def test_in_int8_a_trees_branches_are_the_chains_bits() -> None:
-    target = lean_target(tiny_model("qwen2"), "int8")
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_trees_branches_are_the_chains_bits(kind: str) -> None:
+    target = lean_target(tiny_model("qwen2"), kind)
     tree = logits(target, PROMPT, TREE)
     for path in ([0, 1, 4], [2, 3]):
         chain = logits(target, PROMPT, Draft.chain([TREE.tokens[i] for i in path]))
         assert torch.equal(chain, tree[[0, *(1 + i for i in path)]])
 
 
-@needs_int8
-def test_in_int8_a_batch_is_its_members_bits() -> None:
-    target = lean_target(tiny_model("llama"), "int8")
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_batch_is_its_members_bits(kind: str) -> None:
+    target = lean_target(tiny_model("llama"), kind)
     prompts = [PROMPT, PROMPT[:2], PROMPT * 9]
     alone = [run(target, prompt, NoDraft(), 12).output for prompt in prompts]
     slots = [target.open(prompt, 20) for prompt in prompts]

@@ -7,7 +7,7 @@ import torch
 
 from apply_server.decode.draft import NoDraft
 from apply_server.target import packed_linear
-from apply_server.target.packed_linear import pack_linears
+from apply_server.target.packed_linear import Product, pack_linears, packed_product
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from tests.conftest import tiny_model
 from tests.decode.running import run
@@ -17,7 +17,7 @@ PROMPT = [5, 9, 2, 40, 17]
 
 def has_packed_products() -> bool:
     try:
-        packed_linear._product(packed_linear._pack(torch.ones(16, 16)), None)(torch.ones(2, 16))
+        packed_product(torch.ones(16, 16), None)(torch.ones(2, 16))
     except (RuntimeError, AttributeError):
         return False
     return True
@@ -39,7 +39,7 @@ def test_a_packed_product_is_the_plain_one(rows: int, with_bias: bool) -> None:
     torch.manual_seed(rows)
     layer = torch.nn.Linear(48, 32, bias=with_bias)
     block = torch.randn(1, rows, 48)
-    packed = packed_linear._product(packed_linear._pack(layer.weight), layer.bias)
+    packed = packed_product(layer.weight, layer.bias)
     torch.testing.assert_close(packed(block), layer(block), rtol=1e-5, atol=1e-5)
 
 
@@ -64,10 +64,10 @@ def test_a_packed_model_decodes_the_same_and_keeps_no_second_copy(family: str, t
 def test_without_a_packed_product_the_model_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def missing(weight: torch.Tensor) -> torch.Tensor:
+    def missing(weight: torch.Tensor, bias: torch.Tensor | None) -> Product:
         raise error("no such operator")
 
-    monkeypatch.setattr(packed_linear, "_pack", missing)
+    monkeypatch.setattr(packed_linear, "packed_product", missing)
     model = tiny_model("llama")
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     assert not pack_linears(model)
@@ -80,7 +80,7 @@ def test_weights_are_packed_only_where_that_was_faster(
     monkeypatch: pytest.MonkeyPatch, packed_s: float, plain_s: float, pays: bool
 ) -> None:
     timings = iter([packed_s, plain_s])
-    monkeypatch.setattr(packed_linear, "_fastest", lambda product, rows: next(timings))
+    monkeypatch.setattr(packed_linear, "fastest", lambda product, rows: next(timings))
     assert pack_linears(tiny_model("llama")) is pays
 
 

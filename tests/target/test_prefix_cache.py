@@ -11,7 +11,7 @@ import torch
 from apply_server.decode.draft import Draft
 from apply_server.target import transformers_model
 from apply_server.target.arithmetic import FloatArithmetic
-from apply_server.target.int8 import Int8Arithmetic, weight_maximum
+from apply_server.target.int8 import int8_arithmetic, weight_maximum
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
 from apply_server.target.prefix_cache import PrefixCache
@@ -126,7 +126,7 @@ def network(kind: str) -> Network:
     model = tiny_model("qwen2", head_dim=16)
     if kind == "stock":
         return StockNetwork(model)
-    arithmetic = Int8Arithmetic() if kind == "int8" else FloatArithmetic(torch.float32)
+    arithmetic = int8_arithmetic() if kind == "int8" else FloatArithmetic(torch.float32)
     return LeanNetwork(Shape.of(model.config), arithmetic, model.state_dict().get)
 
 

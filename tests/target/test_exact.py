@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from apply_server.target.int8 import Int8Arithmetic, weight_maximum
-
-pytestmark = pytest.mark.skipif(weight_maximum() is None, reason="no exact int8 product here")
+from apply_server.target.exact import ExactArithmetic
+from apply_server.target.packed_linear import product
 
 HEADS, KV_HEADS, ROWS, KEYS, DIM = 4, 2, 3, 500, 128
+
+
+def exact() -> ExactArithmetic:
+    return ExactArithmetic("float32", product)
 
 
 def noise(*shape: int, seed: int) -> torch.Tensor:
@@ -29,7 +32,7 @@ def cancelling(heads: int, rows: int, dim: int, size: float, seed: int) -> torch
 @pytest.mark.parametrize("count", [KEYS, 2**15])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e2, 1e6])
 def test_the_order_of_keys_does_not_change_a_bit(size: float, count: int) -> None:
-    arithmetic = Int8Arithmetic()
+    arithmetic = exact()
     query = arithmetic.settled(noise(HEADS, ROWS, DIM, seed=0))
     # What cancels has equal shares.
     keys = arithmetic.settled(noise(KV_HEADS, count // 2, DIM, seed=1).repeat(1, 2, 1))
@@ -44,7 +47,7 @@ def test_the_order_of_keys_does_not_change_a_bit(size: float, count: int) -> Non
 
 @pytest.mark.parametrize("size", [1.0, 1e2, 1e4, 1e6])
 def test_the_order_of_a_heads_numbers_does_not_change_a_bit(size: float) -> None:
-    arithmetic = Int8Arithmetic()
+    arithmetic = exact()
     query = arithmetic.settled(noise(HEADS, ROWS, DIM // 2, seed=4).repeat(1, 1, 2) * size)
     keys = arithmetic.settled(cancelling(KV_HEADS, KEYS, DIM, size, seed=1))
     values = arithmetic.settled(noise(KV_HEADS, KEYS, DIM, seed=2))
@@ -57,7 +60,7 @@ def test_the_order_of_a_heads_numbers_does_not_change_a_bit(size: float) -> None
 
 
 def test_attention_is_that_of_float64() -> None:
-    arithmetic = Int8Arithmetic()
+    arithmetic = exact()
     query, keys, values = (
         noise(heads, rows, DIM, seed=seed)
         for seed, (heads, rows) in enumerate([(HEADS, ROWS), (KV_HEADS, KEYS), (KV_HEADS, KEYS)])
@@ -73,7 +76,7 @@ def test_attention_is_that_of_float64() -> None:
 
 def test_what_is_settled_are_whole_numbers_of_24_bits_in_float32() -> None:
     numbers = noise(HEADS, ROWS, DIM, seed=0) * 1e3
-    settled = Int8Arithmetic().settled(numbers.clone())
+    settled = exact().settled(numbers.clone())
     assert settled.dtype == torch.float32
     expected = (numbers.double() * 2**12).clamp(1 - 2**23, 2**23 - 1).round()
     assert expected.abs().max() == 2**23 - 1
@@ -82,7 +85,7 @@ def test_what_is_settled_are_whole_numbers_of_24_bits_in_float32() -> None:
 
 @pytest.mark.parametrize("outlier", [1.0, 1e4])
 def test_the_order_of_a_row_does_not_change_its_norm(outlier: float) -> None:
-    arithmetic = Int8Arithmetic()
+    arithmetic = exact()
     rows, weight = noise(5, 1536, seed=0), noise(1536, seed=1)
     rows[:, 7] *= outlier
     rows[3] = 0.0
