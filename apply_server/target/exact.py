@@ -14,7 +14,7 @@ import math
 from typing import TYPE_CHECKING
 
 from apply_server.target.attention import attend, hide
-from apply_server.target.packed_linear import Linear, Product
+from apply_server.target.packed_linear import Linear
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,11 +41,7 @@ class ExactArithmetic:
         self.name = name
         self.tolerance = 0.0
         self.activations = torch.float32
-        self._linear = linear
-
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Product:
-        """See Arithmetic."""
-        return self._linear(weight, bias)
+        self.linear = linear
 
     def norm(self, rows: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         """With an exact sum of squares, relative to the row's largest number."""

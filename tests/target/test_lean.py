@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.errors import Remedy
 from apply_server.target import lean, support
-from apply_server.target.arithmetic import Arithmetic, FloatArithmetic
+from apply_server.target.arithmetic import TOLERANCES, Arithmetic, FloatArithmetic
 from apply_server.target.attention import Block
 from apply_server.target.exact import ExactArithmetic
 from apply_server.target.int8 import int8_arithmetic, quantise_weight, weight_maximum
@@ -148,6 +149,17 @@ def test_a_batch_is_its_members_bits(kind: str) -> None:
             output.append(verdict.choices[0])
             target.commit(slot, (), verdict.choices[0])
     assert together == [list(output) for output in alone]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_float_types_are_exact_where_a_product_allows_it(dtype: str, tmp_path: Path) -> None:
+    model = tiny_model("llama")
+    model.save_pretrained(tmp_path)
+    target = TransformersTarget.load(tmp_path, "cpu", dtype)
+    found = row_invariant(getattr(torch, dtype), lean.widths(model.config))
+    assert target.dtype == dtype
+    assert target.tolerance == (TOLERANCES[dtype] if found is None else 0.0)
+    assert target.spread(PROMPT) <= target.tolerance
 
 
 @pytest.mark.parametrize(
