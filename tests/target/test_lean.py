@@ -10,11 +10,10 @@ import torch
 
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.errors import Remedy
-from apply_server.target import lean, support
+from apply_server.target import lean, support, transformers_model
 from apply_server.target.arithmetic import TOLERANCES, Arithmetic, FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.exact import ExactArithmetic
-from apply_server.target.int8 import int8_arithmetic, quantise_weight, weight_maximum
+from apply_server.target.int8 import quantise_weight, weight_maximum
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
 from apply_server.target.row_invariant import row_invariant
@@ -39,15 +38,14 @@ def lean_target(model: Any, kind: str) -> TransformersTarget:
 
 
 def arithmetic_of(kind: str, widths: set[int]) -> Arithmetic:
-    if kind == "int8":
-        return int8_arithmetic()
-    *exact, dtype = kind.split()
-    if not exact:
+    """What loading chooses for int8 and the "exact" kinds, the float type's own for the others."""
+    dtype = kind.removeprefix("exact ")
+    if kind in TOLERANCES:
         return FloatArithmetic(getattr(torch, dtype))
-    linear = row_invariant(getattr(torch, dtype), widths)
-    if linear is None:
+    arithmetic = transformers_model._arithmetic(dtype, widths)
+    if arithmetic.tolerance:
         pytest.skip(f"no row-invariant {dtype} product here")
-    return ExactArithmetic(dtype, linear)
+    return arithmetic
 
 
 def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch.Tensor:
