@@ -112,3 +112,17 @@ def test_of_those_that_are_the_fastest_is_taken(monkeypatch: pytest.MonkeyPatch)
     assert linear is not None
     rows = torch.ones(1, WIDTH)
     assert torch.equal(linear(torch.ones(CHANNELS, WIDTH), None)(rows)[0, :1], rows[0, :1] * WIDTH)
+
+
+def test_one_row_is_multiplied_by_the_kernel_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[int] = []
+
+    def linear(rows: torch.Tensor, weight: torch.Tensor, *_: object) -> torch.Tensor:
+        blocks.append(len(rows))
+        return each_alone(rows, weight)
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", linear)
+    weight, rows = numbers(CHANNELS, WIDTH).bfloat16(), numbers(3, WIDTH)
+    product = module._widened(weight, None)
+    assert torch.equal(product(rows[:1]), product(rows)[:1])
+    assert blocks == [2, 3]
