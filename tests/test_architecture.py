@@ -41,8 +41,10 @@ ALLOWED: dict[str, set[str]] = {
     "prompt": {"errors", "tokens", "chat_template", "languages"},
     "decode": {"errors"},
     "propose": {"errors", "decode"},
-    "target": {"errors", "decode"},
-    "models": {"errors"},
+    "folders": set(),
+    "kernels": {"folders"},
+    "target": {"errors", "decode", "kernels"},
+    "models": {"errors", "folders"},
     "engine": {
         *TEXT, "__init__", "chat_template", "config", "decode", "edits", "guards", "languages",
         "merge", "models", "prompt", "propose", "request", "snippet", "target", "tokens", "view",
@@ -94,18 +96,20 @@ HEAVY = {
         "apply_server.heads.examples",
         "apply_server.heads.run",
         "apply_server.heads.train",
+        "apply_server.kernels.attention",
+        "apply_server.kernels.byte_linear",
+        "apply_server.kernels.linear",
+        "apply_server.kernels.rows",
+        "apply_server.kernels.team",
         "apply_server.models.convert",
         "apply_server.propose.head_file",
         "apply_server.propose.heads",
-        "apply_server.target.arithmetic",
         "apply_server.target.attention",
         "apply_server.target.choose",
-        "apply_server.target.exact",
         "apply_server.target.int8",
         "apply_server.target.kv_cache",
         "apply_server.target.lean",
         "apply_server.target.packed_linear",
-        "apply_server.target.row_invariant",
         "apply_server.target.support",
         "apply_server.target.transformers_model",
         "apply_server.target.tree_mask",
@@ -203,6 +207,28 @@ def test_only_the_language_server_knows_lsp(library: str) -> None:
     for module, tree in TREES.items():
         used = any(name.split(".")[0] == library for name in imports(tree))
         assert not used or part(module) == "lsp"
+
+
+@pytest.mark.parametrize("library", ["numba", "llvmlite"])
+def test_only_the_kernels_know_the_compiler(library: str) -> None:
+    users = {
+        part(module)
+        for module, tree in TREES.items()
+        if any(name.split(".")[0] == library for name in imports(tree))
+    }
+    assert users == {"kernels"}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if part(name) != "kernels"])
+def test_kernels_are_imported_inside_functions(module: str) -> None:
+    """They import numba and compile."""
+    at_import = {
+        target
+        for node in run_at_import(TREES[module].body)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in targets(node)
+    }
+    assert not [name for name in at_import if name.startswith("apply_server.kernels")]
 
 
 @pytest.mark.parametrize("library", HEAVY)

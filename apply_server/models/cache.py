@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from platformdirs import user_cache_path
 
 from apply_server.errors import ModelUnavailable
+from apply_server.folders import CACHE_VARIABLE, cache_folder
 from apply_server.models.child import folder_bytes
 from apply_server.models.progress import Report, gigabytes
 
-CACHE_VARIABLE = "APPLY_SERVER_CACHE"
 # Raise it when the converter's output changes: older folders are then made again.
 DENSE_VERSION = 1
 # errno of a full disk, or of a user's full share of it.
@@ -172,7 +171,5 @@ class ModelCache:
 
 
 def cache_root(environment: Mapping[str, str]) -> Path:
-    """`$APPLY_SERVER_CACHE`, else the platform's cache folder for this program; plus "models"."""
-    chosen = environment.get(CACHE_VARIABLE)
-    base = Path(chosen).expanduser() if chosen else user_cache_path("apply-server", False)
-    return base / "models"
+    """The folder of all models."""
+    return cache_folder(environment) / "models"

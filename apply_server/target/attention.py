@@ -24,16 +24,11 @@ SHORT_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, rows].
-
-    `prompt`: the rows are part of a prompt, which is computed in the same chunks whether drafts
-    follow or not, so that how they are rounded may depend on the chunk.
-    """
+    """One slot's rows in a packed pass: `rows` of the batch, `cache` and bool mask [rows, rows]."""
 
     cache: KVCache
     rows: slice
     mask: Tensor
-    prompt: bool = False
 
 
 def packed_attention(
@@ -86,15 +81,10 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: flo
     # Query heads that share keys are stacked into one matrix: [kv_heads, group * n, dim].
     stacked = query.reshape(kv_heads, -1, dim)
     scores = (stacked @ keys.transpose(1, 2)).float() * scale  # [kv_heads, group * n, m]
-    hide(scores, mask)
+    by_row = scores.view(heads, rows, -1)
+    by_row[..., -mask.shape[1] :].masked_fill_(~mask, float("-inf"))
     weights = scores.softmax(-1).to(values.dtype)
     return (weights @ values).view(heads, rows, -1)
-
-
-def hide(scores: Tensor, mask: Tensor) -> None:
-    """Take from scores [kv_heads, group · n, m] what `mask` [n, w] hides (see attend), in place."""
-    by_row = scores.view(-1, len(mask), scores.shape[-1])  # [heads, n, m]
-    by_row[..., -mask.shape[1] :].masked_fill_(~mask, float("-inf"))
 
 
 def register() -> None:

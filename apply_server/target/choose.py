@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 # takes longer than everything else here.
 _NUCLEUS = 64
 
+# By how much two choices' logits may differ for the block to decide between them, by number type:
+# by each one's precision, with room to spare. What a target is measured to need may only be more
+# (TransformersTarget.widen_tolerance).
+TOLERANCES = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.75}
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

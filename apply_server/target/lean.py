@@ -2,19 +2,19 @@
 
 The same weights as transformers' own model and the same numbers within rounding: projections that
 read the same input are one product, weights are laid out once for the processor, no masks are built
-in layers, no keys are copied, and no logits are computed that nobody asks for. Must not know drafts
-or number types: how things are computed is an `Arithmetic`'s business.
+in layers, no keys are copied, and no logits are computed that nobody asks for. Every number is
+summed in one order whatever stands beside it (kernels/), so a row has the same bits in every block,
+and a draft gives the very tokens that decoding one at a time gives. Must not know drafts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from apply_server.target.arithmetic import Arithmetic
 from apply_server.target.attention import Block
 from apply_server.target.packed_linear import Product
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _FAMILY = ("llama", "qwen2")
+
+Linear = Callable[["Tensor", "Tensor | None"], Product]
+"""Weight [out, in] and bias [out] → the product with them, from float32 to float32, which gives a
+row the same bits in every block.
+"""
 
 
 class Weights(Protocol):
@@ -66,12 +71,6 @@ def fits(config: Any) -> bool:
     )
 
 
-def widths(config: Any) -> set[int]:
-    """What the rows are wide that its weights are multiplied with."""
-    shape = Shape.of(config)
-    return {config.hidden_size, config.intermediate_size, shape.heads * shape.head_dim}
-
-
 @dataclass(frozen=True, slots=True)
 class _Layer:
     before_attention: Tensor
@@ -86,28 +85,30 @@ class LeanNetwork:
     """See Network (transformers_model.py)."""
 
     device = "cpu"
+    tolerance = 0.0
 
-    def __init__(self, shape: Shape, arithmetic: Arithmetic, weights: Weights) -> None:
+    def __init__(self, shape: Shape, dtype: str, linear: Linear, weights: Weights) -> None:
         """Lays the weights out, a few layers at a time: no more memory than they need in the end,
-        and those layers. Raises KeyError for a checkpoint that lacks a weight.
+        and those layers. Compiles the kernels where this machine hasn't yet: some seconds. Raises
+        KeyError for a checkpoint that lacks a weight.
         """
         import torch
 
-        self.dtype = arithmetic.name
-        self.tolerance = arithmetic.tolerance
+        from apply_server.kernels.attention import attention
+        from apply_server.kernels.rows import gate, norm
+
+        self.dtype = dtype
         self.shape = shape
-        self._arithmetic = arithmetic
+        self._norm_rows, self._gate, self._attend = norm, gate, attention
         # A copy, as one tensor in use keeps the whole checkpoint mapped into memory.
         self._embeddings = _needed(weights, "model.embed_tokens.weight").clone()
         own = weights("lm_head.weight")
         output = self._embeddings if own is None else own
         with ThreadPoolExecutor(torch.get_num_threads()) as workers:
-            head = workers.submit(arithmetic.linear, output, None)  # first: it takes the longest
+            head = workers.submit(linear, output, None)  # first: it takes the longest
             prefixes = (f"model.layers.{index}." for index in range(shape.layers))
-            self._layers = list(
-                workers.map(lambda each: _layer(weights, each, arithmetic), prefixes)
-            )
-        self._norm = _needed(weights, "model.norm.weight").to(arithmetic.activations)
+            self._layers = list(workers.map(lambda each: _layer(weights, each, linear), prefixes))
+        self._norm = _needed(weights, "model.norm.weight").float()
         self._head = head.result()
         halves = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
         self._frequencies = shape.theta**-halves  # [head_dim / 2]
@@ -118,17 +119,17 @@ class LeanNetwork:
         """See Network."""
         import torch
 
-        arithmetic, epsilon = self._arithmetic, self.shape.epsilon
+        epsilon = self.shape.epsilon
         with torch.no_grad():
-            rows = self._embeddings[torch.tensor(tokens)].to(arithmetic.activations)
+            rows = self._embeddings[torch.tensor(tokens)].float()
             angles = self._angles(positions)
             for index, layer in enumerate(self._layers):
-                normed = arithmetic.norm(rows, layer.before_attention, epsilon)
+                normed = self._norm_rows(rows, layer.before_attention, epsilon)
                 mixed = self._attention(index, layer.query_key_value(normed), angles, blocks)
                 rows = rows + layer.out(mixed)
-                normed = arithmetic.norm(rows, layer.before_gate, epsilon)
-                rows = rows + layer.down(arithmetic.gate(layer.gate_up(normed)))
-            hidden = arithmetic.norm(rows[-logits:], self._norm, epsilon)
+                normed = self._norm_rows(rows, layer.before_gate, epsilon)
+                rows = rows + layer.down(self._gate(layer.gate_up(normed)))
+            hidden = self._norm_rows(rows[-logits:], self._norm, epsilon)
             return self._head(hidden), hidden
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -149,13 +150,12 @@ class LeanNetwork:
         split = (shape.heads, shape.kv_heads, shape.kv_heads)
         by_head = projected.view(len(projected), -1, shape.head_dim).transpose(0, 1)
         _rotate(by_head[: -shape.kv_heads], *angles)  # queries and keys
-        query, key, value = self._arithmetic.settled(by_head).split(split)  # [heads, rows, dim]
+        query, key, value = by_head.split(split)  # [heads, rows, dim]
         scale = shape.head_dim**-0.5
         parts = []
         for block in blocks:
             keys, values = block.cache.write(index, key[:, block.rows], value[:, block.rows])
-            attend = self._arithmetic.attend_prompt if block.prompt else self._arithmetic.attend
-            parts.append(attend(query[:, block.rows], keys, values, block.mask, scale))
+            parts.append(self._attend(query[:, block.rows], keys, values, block.mask, scale))
         return torch.cat(parts, dim=1).transpose(0, 1).reshape(len(projected), -1)
 
     def _angles(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -166,8 +166,7 @@ class LeanNetwork:
 
         half = torch.outer(torch.tensor(positions, dtype=torch.float32), self._frequencies)
         cosine, sine = half.cos(), half.sin()
-        own = self._arithmetic.activations
-        return torch.cat([cosine, cosine], dim=-1).to(own), torch.cat([-sine, sine], dim=-1).to(own)
+        return torch.cat([cosine, cosine], dim=-1), torch.cat([-sine, sine], dim=-1)
 
 
 def checkpoint(folder: Path) -> Weights:
@@ -179,17 +178,17 @@ def checkpoint(folder: Path) -> Weights:
     return lambda name: where[name].get_tensor(name) if name in where else None
 
 
-def _layer(weights: Weights, prefix: str, arithmetic: Arithmetic) -> _Layer:
+def _layer(weights: Weights, prefix: str, linear: Linear) -> _Layer:
     import torch
 
     def joined(*names: str) -> Product:
         """Projections of the same input as one product."""
         matrices = [_needed(weights, f"{prefix}{name}.weight") for name in names]
         biases = [bias for name in names if (bias := weights(f"{prefix}{name}.bias")) is not None]
-        return arithmetic.linear(torch.cat(matrices), torch.cat(biases) if biases else None)
+        return linear(torch.cat(matrices), torch.cat(biases) if biases else None)
 
     def norm(name: str) -> Tensor:
-        return _needed(weights, f"{prefix}{name}.weight").to(arithmetic.activations)
+        return _needed(weights, f"{prefix}{name}.weight").float()
 
     return _Layer(
         norm("input_layernorm"),

@@ -21,17 +21,6 @@ _LAYOUT_ROWS = 64
 
 Product = Callable[["Tensor"], "Tensor"]
 """[..., in] → [..., out]."""
-Linear = Callable[["Tensor", "Tensor | None"], Product]
-"""Weight [out, in] and bias [out] → the product with them."""
-
-
-def product(weight: Tensor, bias: Tensor | None) -> Product:
-    """[rows, in] → [rows, out] with `weight` [out, in], packed where that measures faster."""
-    import torch
-
-    if weight.device.type == "cpu" and _pays(weight):
-        return packed_product(weight, bias)
-    return lambda rows: torch.nn.functional.linear(rows, weight, bias)
 
 
 def pack_linears(model: Any) -> bool:

@@ -19,15 +19,12 @@ from apply_server.decode.sampling import GREEDY, Sampling
 from apply_server.decode.target import UNDECIDED, Verdict
 from apply_server.errors import DocumentTooLong, ModelUnavailable
 from apply_server.target import attention, heap, lean, support
-from apply_server.target.arithmetic import TOLERANCES, Arithmetic, FloatArithmetic
 from apply_server.target.attention import Block
-from apply_server.target.choose import Asked, choose, draft_token, near_ties
-from apply_server.target.exact import ExactArithmetic
-from apply_server.target.int8 import int8_arithmetic
+from apply_server.target.choose import TOLERANCES, Asked, choose, draft_token, near_ties
+from apply_server.target.int8 import int8_linear
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.packed_linear import pack_linears
 from apply_server.target.prefix_cache import PrefixCache
-from apply_server.target.row_invariant import row_invariant
 from apply_server.target.tree_mask import block_mask, depths
 
 if TYPE_CHECKING:
@@ -75,7 +72,6 @@ class _Feed:
     cache: KVCache
     tokens: tuple[int, ...]
     draft: Draft
-    prompt: bool = False
 
 
 class Network(Protocol):
@@ -217,8 +213,8 @@ class TransformersTarget:
     def widen_tolerance(self, spread: float) -> None:
         """Make the tolerance enough for this `spread`; it never gets smaller.
 
-        Also of arithmetic that is held to be exact: where it is found not to be (another number of
-        threads may split a sum), near-ties are decided as in any float type.
+        Also of a pass that is held to be exact: if a compiler or library ever makes it not so,
+        near-ties are decided as in any float type.
         """
         if spread:
             least = TOLERANCES.get(self.dtype, 0.0)
@@ -247,14 +243,12 @@ class TransformersTarget:
     def prefill(self, slot: TransformersSlot) -> Iterator[int]:
         """Chunk by chunk, so that cancelling never waits for the whole prompt.
 
-        The last chunk could carry the first draft, which would spare a one-token pass. In float
-        types the rounding of the prompt's rows would then hang on the draft; in int8 its attention
-        would have to be exact, which costs 10 ms a layer for 64 rows at 1,152 keys (the default
-        model on two AVX2 cores), twice what the pass is worth.
+        The last chunk could carry the first draft, which would spare the first pass: one of about
+        215 in an edit that rewrites 700 tokens, one of about 16 where a draft is a whole file.
         """
         while rest := slot.tokens[slot.cache.length : -1]:
             chunk = tuple(rest[:PREFILL_CHUNK])
-            self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]), prompt=True)], logits=1)
+            self._forward([_Feed(slot.cache, chunk, Draft.chain(chunk[1:]))], logits=1)
             slot.cache.keep(range(len(chunk)))
             yield slot.cache.length
 
@@ -349,7 +343,7 @@ class TransformersTarget:
         for feed in feeds:
             rows = slice(start, start + len(feed.tokens))
             mask = block_mask(feed.draft, self.device)
-            blocks.append(Block(feed.cache, rows, mask, feed.prompt))
+            blocks.append(Block(feed.cache, rows, mask))
             start = rows.stop
         return blocks
 
@@ -377,19 +371,10 @@ def _undecided(slot: TransformersSlot, path: Sequence[int], pending: int) -> boo
 
 
 def _lean(folder: Path, config: Any, device: str, dtype: str) -> Network:
-    arithmetic = _arithmetic(dtype, lean.widths(config))
-    return lean.LeanNetwork(lean.Shape.of(config), arithmetic, lean.checkpoint(folder))
+    from apply_server.kernels.linear import float_linear
 
-
-def _arithmetic(dtype: str, widths: set[int]) -> Arithmetic:
-    """The exact one wherever the processor's products allow it: no near-tie needs an arbiter."""
-    import torch
-
-    if dtype == support.INT8:
-        return int8_arithmetic()
-    number: torch.dtype = getattr(torch, dtype)
-    linear = row_invariant(number, widths)
-    return FloatArithmetic(number) if linear is None else ExactArithmetic(dtype, linear)
+    linear = int8_linear() if dtype == support.INT8 else float_linear(dtype)
+    return lean.LeanNetwork(lean.Shape.of(config), dtype, linear, lean.checkpoint(folder))
 
 
 def _stock(folder: Path, config: Any, device: str, dtype: str) -> Network:

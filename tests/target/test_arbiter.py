@@ -10,8 +10,8 @@ import torch
 from apply_server.decode.accept import accept
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.decode.target import UNDECIDED, Verdict
-from apply_server.target.arithmetic import TOLERANCES
 from apply_server.target.attention import Block
+from apply_server.target.choose import TOLERANCES
 from apply_server.target.transformers_model import TransformersTarget
 from tests.decode.proposers import Oracle
 from tests.decode.running import run

@@ -10,13 +10,12 @@ import torch
 
 from apply_server.decode.draft import Draft, NoDraft
 from apply_server.errors import Remedy
-from apply_server.target import lean, support, transformers_model
-from apply_server.target.arithmetic import TOLERANCES, Arithmetic, FloatArithmetic
+from apply_server.kernels.linear import float_linear
+from apply_server.target import lean, support
 from apply_server.target.attention import Block
-from apply_server.target.int8 import quantise_weight, weight_maximum
+from apply_server.target.int8 import int8_linear, int8_product, quantise_weight
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
-from apply_server.target.row_invariant import row_invariant
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
 from apply_server.target.tree_mask import block_mask, depths
 from tests.conftest import FAMILIES, TINY_VOCABULARY, tiny_model
@@ -24,28 +23,17 @@ from tests.decode.running import run
 
 PROMPT = [5, 9, 2, 40, 17, 33, 8]
 
-needs_int8 = pytest.mark.skipif(weight_maximum() is None, reason="no exact int8 product here")
+needs_int8 = pytest.mark.skipif(int8_product() is None, reason="no exact int8 product here")
 INT8 = pytest.param("int8", marks=needs_int8)
 
 
-EXACT = [INT8, "exact float32", "exact bfloat16", "exact float16"]
+KINDS = [INT8, "float32", "bfloat16", "float16"]
 
 
 def lean_target(model: Any, kind: str) -> TransformersTarget:
+    linear = int8_linear() if kind == "int8" else float_linear(kind)
     weights = model.state_dict()
-    arithmetic = arithmetic_of(kind, lean.widths(model.config))
-    return TransformersTarget(LeanNetwork(Shape.of(model.config), arithmetic, weights.get), 2048)
-
-
-def arithmetic_of(kind: str, widths: set[int]) -> Arithmetic:
-    """What loading chooses for int8 and the "exact" kinds, the float type's own for the others."""
-    dtype = kind.removeprefix("exact ")
-    if kind in TOLERANCES:
-        return FloatArithmetic(getattr(torch, dtype))
-    arithmetic = transformers_model._arithmetic(dtype, widths)
-    if arithmetic.tolerance:
-        pytest.skip(f"no row-invariant {dtype} product here")
-    return arithmetic
+    return TransformersTarget(LeanNetwork(Shape.of(model.config), kind, linear, weights.get), 2048)
 
 
 def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch.Tensor:
@@ -53,7 +41,7 @@ def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch
     *before, pending = prompt
     cache = KVCache(len(prompt) + len(draft))
     given = Draft.chain(before[1:])
-    target.network(before, range(len(before)), [block(cache, given, prompt=True)], 1)
+    target.network(before, range(len(before)), [block(cache, given)], 1)
     cache.keep(range(len(before)))
     positions = [len(before) + depth for depth in depths(draft)]
     rows, hidden = target.network([pending, *draft.tokens], positions, [block(cache, draft)], 0)
@@ -61,25 +49,21 @@ def logits(target: TransformersTarget, prompt: list[int], draft: Draft) -> torch
     return rows
 
 
-def block(cache: KVCache, draft: Draft, *, prompt: bool = False) -> Block:
-    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, "cpu"), prompt)
+def block(cache: KVCache, draft: Draft) -> Block:
+    return Block(cache, slice(0, 1 + len(draft)), block_mask(draft, "cpu"))
 
 
 TREE = Draft((4, 8, 15, 16, 23), (-1, 0, -1, 2, 1))
 
 
-# Exact attention keeps 12 bits behind the point, and tiny models' numbers are small.
-@pytest.mark.parametrize(("kind", "near"), [("float32", 1e-4), ("exact float32", 2e-3)])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("tied", [True, False])
-def test_in_float32_the_logits_are_the_stock_models(
-    family: str, tied: bool, kind: str, near: float
-) -> None:
+def test_in_float32_the_logits_are_the_stock_models(family: str, tied: bool) -> None:
     model = tiny_model(family, tie_word_embeddings=tied)
-    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, kind)
+    stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, "float32")
     for draft in (Draft(), Draft.chain([7, 7, 1]), TREE):
         expected = logits(stock, PROMPT, draft)
-        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=near, atol=near)
+        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=1e-5, atol=1e-5)
 
 
 @needs_int8
@@ -91,17 +75,17 @@ def test_in_int8_the_logits_are_near_the_stock_models(family: str) -> None:
     assert (got - expected).abs().mean() < 0.1 * expected.abs().mean()
 
 
-@pytest.mark.parametrize("kind", ["exact bfloat16", "exact float16"])
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_of_16_bits_are_computed_with_as_in_float32(family: str, kind: str) -> None:
     model = tiny_model(family, initializer_range=0.1)
-    ours, dtype = lean_target(model, kind), getattr(torch, kind.split()[1])
+    ours, dtype = lean_target(model, kind), getattr(torch, kind)
     stock = TransformersTarget(StockNetwork(model.to(dtype).float()), 2048)
     expected, got = logits(stock, PROMPT, TREE), logits(ours, PROMPT, TREE)
     assert (got - expected).abs().max() < 0.02 * expected.abs().max()
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_row_is_the_same_bits_in_every_block(family: str, kind: str) -> None:
     target = lean_target(tiny_model(family, num_attention_heads=4, head_dim=16), kind)
@@ -121,7 +105,7 @@ def test_a_row_is_the_same_bits_in_every_block(family: str, kind: str) -> None:
         target.commit(slot, (), token)
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_trees_branches_are_the_chains_bits(kind: str) -> None:
     target = lean_target(tiny_model("qwen2"), kind)
     tree = logits(target, PROMPT, TREE)
@@ -130,7 +114,7 @@ def test_a_trees_branches_are_the_chains_bits(kind: str) -> None:
         assert torch.equal(chain, tree[[0, *(1 + i for i in path)]])
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_is_its_members_bits(kind: str) -> None:
     target = lean_target(tiny_model("llama"), kind)
     prompts = [PROMPT, PROMPT[:2], PROMPT * 9]
@@ -150,14 +134,12 @@ def test_a_batch_is_its_members_bits(kind: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_float_types_are_exact_where_a_product_allows_it(dtype: str, tmp_path: Path) -> None:
+def test_float_types_are_loaded_as_exact(dtype: str, tmp_path: Path) -> None:
     model = tiny_model("llama")
     model.save_pretrained(tmp_path)
     target = TransformersTarget.load(tmp_path, "cpu", dtype)
-    found = row_invariant(getattr(torch, dtype), lean.widths(model.config))
     assert target.dtype == dtype
-    assert target.tolerance == (TOLERANCES[dtype] if found is None else 0.0)
-    assert target.spread(PROMPT) <= target.tolerance
+    assert target.tolerance == target.spread(PROMPT) == 0.0
 
 
 @pytest.mark.parametrize(

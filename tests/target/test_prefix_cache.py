@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from apply_server.decode.draft import Draft
+from apply_server.kernels.linear import float_linear
 from apply_server.target import transformers_model
-from apply_server.target.arithmetic import FloatArithmetic
-from apply_server.target.int8 import int8_arithmetic, weight_maximum
+from apply_server.target.int8 import int8_linear, int8_product
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
 from apply_server.target.prefix_cache import PrefixCache
@@ -121,13 +121,13 @@ NETWORKS = ["stock", "float32", "int8"]
 
 
 def network(kind: str) -> Network:
-    if kind == "int8" and weight_maximum() is None:
+    if kind == "int8" and int8_product() is None:
         pytest.skip("no exact int8 product here")
     model = tiny_model("qwen2", head_dim=16)
     if kind == "stock":
         return StockNetwork(model)
-    arithmetic = int8_arithmetic() if kind == "int8" else FloatArithmetic(torch.float32)
-    return LeanNetwork(Shape.of(model.config), arithmetic, model.state_dict().get)
+    linear = int8_linear() if kind == "int8" else float_linear(kind)
+    return LeanNetwork(Shape.of(model.config), kind, linear, model.state_dict().get)
 
 
 def answer(target: TransformersTarget, prompt: list[int]) -> tuple[int, list[torch.Tensor]]:

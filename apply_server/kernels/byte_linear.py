@@ -1,0 +1,137 @@
+"""Rows times a weight of bytes: whole numbers in between, so no sum is rounded.
+
+For processors that multiply bytes in pairs (AVX2); processor.py tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from apply_server.kernels.memory import Array, floats, integers, octets
+from apply_server.kernels.microkernel import INT8, PANEL, PANELS, multiply
+from apply_server.kernels.team import Kernel, compiled, ticket, word
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Inputs of a step of the microkernel.
+_QUAD = 4
+# Inputs at a time: so much of a few rows and panels stays in the nearest caches.
+_INPUTS = 2048
+# Rows of a unit of work that quantises.
+_ROWS = 8
+# A row's largest number becomes 127; unsigned, zero is 128.
+_LARGEST, _ZERO = np.float32(127.0), np.float32(128.0)
+_TINY = np.float32(1e-30)
+
+
+@njit(cache=True, error_model="numpy")
+def _quantise_row(row: Array, out: Array) -> np.float32:
+    """Into unsigned bytes; returns what one stands for."""
+    largest = _TINY
+    for at in range(len(row)):
+        size = abs(row[at])
+        largest = size if size > largest else largest
+    unit = largest / _LARGEST
+    for at in range(len(row)):
+        out[at] = np.uint8(np.int32(np.rint(row[at] / unit) + _ZERO))
+    return unit
+
+
+@compiled
+def _quantise(arguments: int) -> None:
+    units, rows, width, padded = (
+        word(arguments, 1), word(arguments, 2), word(arguments, 3), word(arguments, 4)
+    )  # fmt: skip
+    x, out, scales = word(arguments, 5), word(arguments, 6), floats(word(arguments, 7), rows)
+    unit = ticket(arguments)
+    while unit < units:
+        for row in range(unit * _ROWS, min(rows, (unit + 1) * _ROWS)):
+            given = floats(x + 4 * width * row, width)
+            scales[row] = _quantise_row(given, octets(out + padded * row, padded))
+        unit = ticket(arguments)
+
+
+@njit(cache=True)
+def _finish(
+    sums: Array, result: Array, offsets: Array, scales: Array, unit: float, bias: Array
+) -> None:
+    """int32 → float32 in the same memory."""
+    for at in range(len(result)):
+        result[at] = np.float32(sums[at] - offsets[at]) * scales[at] * unit + bias[at]
+
+
+@compiled
+def _product(arguments: int) -> None:
+    units, rows, width, panels = (
+        word(arguments, 1), word(arguments, 2), word(arguments, 3), word(arguments, 4)
+    )  # fmt: skip
+    x, w, out, by_row = (
+        word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
+    )  # fmt: skip
+    offsets, scales, bias = word(arguments, 9), word(arguments, 10), word(arguments, 11)
+    step_bytes, out_bytes = _QUAD * PANEL, 4 * PANEL * panels
+    scale = floats(by_row, rows)
+    unit = ticket(arguments)
+    while unit < units:
+        first = unit * PANELS
+        count = min(PANELS, panels - first)
+        columns, place = PANEL * count, 4 * PANEL * first
+        for row in range(rows):
+            integers(out + row * out_bytes + place, columns)[:] = 0
+        for start in range(0, width, _INPUTS):
+            multiply(
+                INT8, True, rows, count,
+                x + start, width, _QUAD,
+                w + (first * width + start) * PANEL, step_bytes, width * PANEL,
+                out + place, out_bytes, 4 * PANEL, min(_INPUTS, width - start) // _QUAD,
+            )  # fmt: skip
+        for row in range(rows):
+            at = out + row * out_bytes + place
+            _finish(
+                integers(at, columns), floats(at, columns), integers(offsets + place, columns),
+                floats(scales + place, columns), scale[row], floats(bias + place, columns),
+            )  # fmt: skip
+        unit = ticket(arguments)
+
+
+_run_quantise, _run_product = Kernel(_quantise), Kernel(_product)
+
+
+def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """The product with `weight`, int8 [out, in] from -63 to 63 in units of `scale` [out], and
+    `bias` [out]: float32 [rows, in] → [rows, out]. Rows are rounded to bytes, each in its own unit.
+    """
+    import torch
+
+    columns, inputs = weight.shape
+    padded = torch.nn.functional.pad(weight, (0, -inputs % _QUAD, 0, -columns % PANEL))
+    panels, width = len(padded) // PANEL, padded.shape[1]
+    # [out / 16, in / 4, 16, 4]
+    packed = padded.view(panels, PANEL, width // _QUAD, _QUAD).transpose(1, 2).contiguous()
+    offsets = padded.sum(1, dtype=torch.int32).mul_(int(_ZERO))
+    scales, added = torch.zeros(len(padded)), torch.zeros(len(padded))
+    scales[:columns] = scale
+    if bias is not None:
+        added[:columns] = bias
+    units = -(-panels // PANELS)
+
+    def product(rows: Tensor) -> Tensor:
+        given, count = rows.contiguous(), len(rows)
+        whole = torch.empty(count, width, dtype=torch.uint8)
+        by_row, out = given.new_empty(count), given.new_empty(count, len(padded))
+        _run_quantise(
+            -(-count // _ROWS), count, inputs, width,
+            given.data_ptr(), whole.data_ptr(), by_row.data_ptr(),
+        )  # fmt: skip
+        _run_product(
+            units, count, width, panels, whole.data_ptr(), packed.data_ptr(), out.data_ptr(),
+            by_row.data_ptr(), offsets.data_ptr(), scales.data_ptr(), added.data_ptr(),
+        )  # fmt: skip
+        return out[:, :columns].contiguous()
+
+    return product

@@ -1,0 +1,113 @@
+"""Rows times a packed weight, from float32 to float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from numba import njit
+
+from apply_server.kernels.memory import floats
+from apply_server.kernels.microkernel import BFLOAT16, FLOAT16, FLOAT32, PANEL, PANELS, multiply
+from apply_server.kernels.team import Kernel, compiled, ticket, word
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Inputs that are summed before they are added to the others: of a few rows, and of the panels they
+# are multiplied with, so much stays in the nearest caches; and a long sum is more exact in parts.
+_STEPS = 768
+
+
+@njit(cache=True)
+def _product(kind: int, item: int, arguments: int) -> None:
+    rows, width, panels = word(arguments, 2), word(arguments, 3), word(arguments, 4)
+    x, w, bias, out = (
+        word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
+    )  # fmt: skip
+    units = word(arguments, 1)
+    row_bytes, step_bytes, out_bytes = 4 * width, item * PANEL, 4 * PANEL * panels
+    unit = ticket(arguments)
+    while unit < units:
+        first = unit * PANELS
+        count = min(PANELS, panels - first)
+        offset = 4 * PANEL * first
+        added = floats(bias + offset, PANEL * count)
+        for row in range(rows):
+            result = floats(out + row * out_bytes + offset, PANEL * count)
+            for column in range(PANEL * count):
+                result[column] = added[column]
+        for step in range(0, width, _STEPS):
+            multiply(
+                kind, False, rows, count,
+                x + 4 * step, row_bytes, 4,
+                w + (first * width + step) * step_bytes, step_bytes, width * step_bytes,
+                out + offset, out_bytes, 4 * PANEL, min(_STEPS, width - step),
+            )  # fmt: skip
+        unit = ticket(arguments)
+
+
+@compiled
+def _float32(arguments: int) -> None:
+    _product(FLOAT32, 4, arguments)
+
+
+@compiled
+def _bfloat16(arguments: int) -> None:
+    _product(BFLOAT16, 2, arguments)
+
+
+@compiled
+def _float16(arguments: int) -> None:
+    _product(FLOAT16, 2, arguments)
+
+
+_KERNELS = {
+    "float32": Kernel(_float32),
+    "bfloat16": Kernel(_bfloat16),
+    "float16": Kernel(_float16),
+}
+
+
+def float_linear(dtype: str) -> Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]:
+    """Makes products with weights that are kept as `dtype`: "float32", "bfloat16" or "float16"."""
+    import torch
+
+    kernel, own = _KERNELS[dtype], getattr(torch, dtype)
+    return lambda weight, bias: _linear(kernel, weight.to(own), bias)
+
+
+def _linear(kernel: Kernel, weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """The product with `weight` [out, in] and `bias` [out]: float32 [rows, in] → [rows, out]."""
+    import torch
+
+    width, packed = weight.shape[1], pack(weight)
+    panels = len(packed)
+    added = torch.zeros(panels * PANEL)
+    if bias is not None:
+        added[: len(bias)] = bias
+    units, columns = -(-panels // PANELS), len(weight)
+
+    def product(rows: Tensor) -> Tensor:
+        given = rows.contiguous()
+        out = given.new_empty(len(rows), panels * PANEL)
+        kernel(
+            units, len(rows), width, panels,
+            *(each.data_ptr() for each in (given, packed, added, out)),
+        )  # fmt: skip
+        return out[:, :columns].contiguous()
+
+    return product
+
+
+def pack(weight: Tensor) -> Tensor:
+    """[out, in] → panels of columns side by side [out / 16, in, 16], filled up with zeros."""
+    import torch
+
+    columns, width = weight.shape
+    panels = -(-columns // PANEL)
+    whole = torch.nn.functional.pad(weight, (0, 0, 0, panels * PANEL - columns))
+    packed = whole.view(panels, PANEL, width).transpose(1, 2)
+    if weight.dtype == torch.bfloat16:  # see microkernel._bfloat16
+        packed = packed.unflatten(2, (2, PANEL // 2)).transpose(2, 3).flatten(2)
+    return packed.contiguous()
