@@ -110,20 +110,22 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
 
     columns, inputs = weight.shape
     padded = torch.nn.functional.pad(weight, (0, -inputs % _QUAD, 0, -columns % PANEL))
-    panels, width = len(padded) // PANEL, padded.shape[1]
-    # [out / 16, in / 4, 16, 4]
-    packed = padded.view(panels, PANEL, width // _QUAD, _QUAD).transpose(1, 2).contiguous()
+    channels, width = padded.shape
+    panels = channels // PANEL
+    units = -(-panels // PANELS)
+    # [out / 16, in / 4, 16] of four bytes each
+    quads = padded.view(torch.int32).view(panels, PANEL, width // _QUAD)
+    packed = quads.transpose(1, 2).contiguous()
     offsets = padded.sum(1, dtype=torch.int32).mul_(int(_ZERO))
-    scales, added = torch.zeros(len(padded)), torch.zeros(len(padded))
+    scales, added = torch.zeros(channels), torch.zeros(channels)
     scales[:columns] = scale
     if bias is not None:
         added[:columns] = bias
-    units = -(-panels // PANELS)
 
     def product(rows: Tensor) -> Tensor:
         given, count = rows.contiguous(), len(rows)
         whole = torch.empty(count, width, dtype=torch.uint8)
-        by_row, out = given.new_empty(count), given.new_empty(count, len(padded))
+        by_row, out = given.new_empty(count), given.new_empty(count, channels)
         _run_quantise(
             -(-count // _ROWS), count, inputs, width,
             given.data_ptr(), whole.data_ptr(), by_row.data_ptr(),

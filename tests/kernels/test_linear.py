@@ -87,3 +87,13 @@ def test_rows_may_lie_anywhere(dtype: str) -> None:
     product, rows = float_linear(dtype)(noise(20, 30), None), noise(30, 9, seed=1).T
     assert torch.equal(product(rows), product(rows.contiguous()))
     assert product(rows[:0]).shape == (0, 20)
+
+
+@pytest.mark.parametrize("kind", [*TYPES, pytest.param("int8", marks=needs_bytes)])
+def test_the_weights_are_kept_once(kind: str) -> None:
+    weight = noise(512, 256)
+    product = byte_product(weight, None) if kind == "int8" else float_linear(kind)(weight, None)
+    size = 1 if kind == "int8" else getattr(torch, kind).itemsize
+    cells = [cell.cell_contents for cell in product.__closure__ or ()]
+    kept = sum(each.nbytes for each in cells if isinstance(each, torch.Tensor))
+    assert weight.numel() * size <= kept < 1.1 * weight.numel() * size
