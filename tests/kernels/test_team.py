@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,16 @@ import torch
 
 from apply_server.kernels import team
 from apply_server.kernels.linear import float_linear
-from apply_server.kernels.team import openmp_team, pooled_team
+from apply_server.kernels.memory import floats
+from apply_server.kernels.team import (
+    Kernel,
+    Team,
+    compiled,
+    openmp_team,
+    pooled_team,
+    ticket,
+    word,
+)
 from tests.kernels.numbers import noise
 
 
@@ -27,17 +37,25 @@ def test_threads_of_our_own_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) 
     assert len(runs) == 1
 
 
-def test_each_unit_of_work_is_done_once_whatever_the_number_of_threads() -> None:
-    """Units add to what is there, so one that is done twice or not at all would show."""
-    product, rows = float_linear("float32")(torch.eye(640), None), noise(30, 640)
-    before = torch.get_num_threads()
-    try:
-        for threads in range(1, 9):
-            torch.set_num_threads(threads)
-            for _ in range(20):
-                assert torch.equal(product(rows), rows)
-    finally:
-        torch.set_num_threads(before)
+@compiled
+def _count(arguments: int) -> None:
+    units, times = word(arguments, 1), word(arguments, 2)
+    unit = ticket(arguments)
+    while unit < units:
+        floats(times + 4 * unit, 1)[0] += 1
+        unit = ticket(arguments)
+
+
+@pytest.mark.parametrize("make", [team._team, pooled_team])
+def test_each_unit_of_work_is_done_once(
+    make: Callable[[], Team], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = make()
+    monkeypatch.setattr(team, "_TEAM", lambda code, words, _threads: ours(code, words, 4))
+    for _ in range(10):
+        times = torch.zeros(100_000)
+        Kernel(_count)(len(times), times.data_ptr())
+        assert torch.equal(times, torch.ones(len(times)))
 
 
 def test_a_library_without_gnus_entry_point_has_no_team(tmp_path: Path) -> None:
