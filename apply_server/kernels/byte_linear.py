@@ -1,6 +1,6 @@
 """Rows times a weight of bytes: whole numbers in between, so no sum is rounded.
 
-For processors that multiply bytes in pairs (AVX2); processor.py tells.
+For processors that multiply bytes (AVX2 and later); processor.py tells.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ import numpy as np
 from numba import njit
 
 from apply_server.kernels.memory import Array, floats, integers, octets
-from apply_server.kernels.microkernel import INT8, PANEL, PANELS, multiply
+from apply_server.kernels.linear import pack
+from apply_server.kernels.microkernel import INPUTS, INT8, LANES, PANEL, PANELS, multiply
+from apply_server.kernels.processor import processor
 from apply_server.kernels.team import Kernel, compiled, ticket, word
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Inputs of a step of the microkernel.
-_QUAD = 4
+_QUAD = INPUTS[INT8]
 # Inputs at a time: so much of a few rows and panels stays in the nearest caches.
-_INPUTS = 2048
+_INPUTS = 2048 if LANES < PANEL else 1152
 # Rows of a unit of work that quantises.
 _ROWS = 8
 # A row's largest number becomes 127; unsigned, zero is 128.
 _LARGEST, _ZERO = np.float32(127.0), np.float32(128.0)
 _TINY = np.float32(1e-30)
+
+# Where bytes are added in pairs of 16 bits these saturate unless 2 · 255 · weight stays below 2^15.
+LARGEST_WEIGHT = 127 if processor().bytes_exactly else 63
+"""Of a quantised weight."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -103,7 +108,7 @@ _run_quantise, _run_product = Kernel(_quantise), Kernel(_product)
 
 
 def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    """The product with `weight`, int8 [out, in] from -63 to 63 in units of `scale` [out], and
+    """The product with `weight`, int8 [out, in] within LARGEST_WEIGHT in units of `scale` [out], and
     `bias` [out]: float32 [rows, in] → [rows, out]. Rows are rounded to bytes, each in its own unit.
     """
     import torch
@@ -112,10 +117,7 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
     padded = torch.nn.functional.pad(weight, (0, -inputs % _QUAD, 0, -columns % PANEL))
     channels, width = padded.shape
     panels = channels // PANEL
-    units = -(-panels // PANELS)
-    # [out / 16, in / 4, 16] of four bytes each
-    quads = padded.view(torch.int32).view(panels, PANEL, width // _QUAD)
-    packed = quads.transpose(1, 2).contiguous()
+    units, packed = -(-panels // PANELS), pack(padded, _QUAD)
     offsets = padded.sum(1, dtype=torch.int32).mul_(int(_ZERO))
     scales, added = torch.zeros(channels), torch.zeros(channels)
     scales[:columns] = scale

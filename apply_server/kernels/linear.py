@@ -8,25 +8,40 @@ from typing import TYPE_CHECKING
 from numba import njit
 
 from apply_server.kernels.memory import floats
-from apply_server.kernels.microkernel import BFLOAT16, FLOAT16, FLOAT32, PANEL, PANELS, multiply
+from apply_server.kernels.microkernel import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    INPUTS,
+    LANES,
+    NUMBER_BYTES,
+    PANEL,
+    PANELS,
+    multiply,
+)
 from apply_server.kernels.team import Kernel, compiled, ticket, word
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Inputs that are summed before they are added to the others: of a few rows, and of the panels they
+# Steps that are summed before they are added to the others: of a few rows, and of the panels they
 # are multiplied with, so much stays in the nearest caches; and a long sum is more exact in parts.
-_STEPS = 768
+_STEPS = 768 if LANES < PANEL else 384
 
 
 @njit(cache=True)
-def _product(kind: int, item: int, arguments: int) -> None:
+def _product(kind: int, column_bytes: int, arguments: int) -> None:
+    """A row has `width` steps, and a step `column_bytes` of each column."""
     rows, width, panels = word(arguments, 2), word(arguments, 3), word(arguments, 4)
     x, w, bias, out = (
         word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
     )  # fmt: skip
     units = word(arguments, 1)
-    row_bytes, step_bytes, out_bytes = 4 * width, item * PANEL, 4 * PANEL * panels
+    row_bytes, step_bytes, out_bytes = (
+        NUMBER_BYTES * width,
+        column_bytes * PANEL,
+        4 * PANEL * panels,
+    )
     unit = ticket(arguments)
     while unit < units:
         first = unit * PANELS
@@ -40,7 +55,7 @@ def _product(kind: int, item: int, arguments: int) -> None:
         for step in range(0, width, _STEPS):
             multiply(
                 kind, False, rows, count,
-                x + 4 * step, row_bytes, 4,
+                x + NUMBER_BYTES * step, row_bytes, NUMBER_BYTES,
                 w + (first * width + step) * step_bytes, step_bytes, width * step_bytes,
                 out + offset, out_bytes, 4 * PANEL, min(_STEPS, width - step),
             )  # fmt: skip
@@ -54,7 +69,7 @@ def _float32(arguments: int) -> None:
 
 @compiled
 def _bfloat16(arguments: int) -> None:
-    _product(BFLOAT16, 2, arguments)
+    _product(BFLOAT16, 2 * INPUTS[BFLOAT16], arguments)
 
 
 @compiled
@@ -70,7 +85,10 @@ _KERNELS = {
 
 
 def float_linear(dtype: str) -> Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]:
-    """Makes products with weights that are kept as `dtype`: "float32", "bfloat16" or "float16"."""
+    """Makes products with weights that are kept as `dtype`: "float32", "bfloat16" or "float16".
+
+    Rows are rounded to bfloat16 too where the processor multiplies pairs of those.
+    """
     import torch
 
     kernel, own = _KERNELS[dtype], getattr(torch, dtype)
@@ -81,16 +99,17 @@ def _linear(kernel: Kernel, weight: Tensor, bias: Tensor | None) -> Callable[[Te
     """The product with `weight` [out, in] and `bias` [out]: float32 [rows, in] → [rows, out]."""
     import torch
 
-    width, packed = weight.shape[1], pack(weight)
-    panels = len(packed)
+    paired = weight.dtype == torch.bfloat16 and INPUTS[BFLOAT16] > 1
+    packed = pack(weight, INPUTS[BFLOAT16] if paired else 1)
+    panels, width = packed.shape[:2]
     added = torch.zeros(panels * PANEL)
     if bias is not None:
         added[: len(bias)] = bias
     units, columns = -(-panels // PANELS), len(weight)
 
     def product(rows: Tensor) -> Tensor:
-        given = rows.contiguous()
-        out = given.new_empty(len(rows), panels * PANEL)
+        given = _in_pairs(rows) if paired else rows.contiguous()
+        out = rows.new_empty(len(rows), panels * PANEL)
         kernel(
             units, len(rows), width, panels,
             *(each.data_ptr() for each in (given, packed, added, out)),
@@ -100,14 +119,25 @@ def _linear(kernel: Kernel, weight: Tensor, bias: Tensor | None) -> Callable[[Te
     return product
 
 
-def pack(weight: Tensor) -> Tensor:
-    """[out, in] → panels of columns side by side [out / 16, in, 16], filled up with zeros."""
+def _in_pairs(rows: Tensor) -> Tensor:
+    """float32 → bfloat16, filled up to an even width."""
     import torch
 
-    columns, width = weight.shape
-    panels = -(-columns // PANEL)
-    whole = torch.nn.functional.pad(weight, (0, 0, 0, panels * PANEL - columns))
-    packed = whole.view(panels, PANEL, width).transpose(1, 2)
-    if weight.dtype == torch.bfloat16:  # see microkernel._bfloat16
+    return torch.nn.functional.pad(rows.to(torch.bfloat16), (0, rows.shape[1] % 2)).contiguous()
+
+
+def pack(weight: Tensor, together: int) -> Tensor:
+    """[out, in] → panels of columns side by side [out / 16, in / together, 16], filled up with
+    zeros; `together` inputs of a column are one number of 32 bits, where it is more than one.
+    """
+    import torch
+
+    whole = torch.nn.functional.pad(
+        weight, (0, -weight.shape[1] % together, 0, -len(weight) % PANEL)
+    )
+    if together > 1:
+        whole = whole.view(torch.int32)
+    packed = whole.view(-1, PANEL, whole.shape[1]).transpose(1, 2)
+    if packed.dtype == torch.bfloat16:  # see microkernel._bfloat16
         packed = packed.unflatten(2, (2, PANEL // 2)).transpose(2, 3).flatten(2)
     return packed.contiguous()

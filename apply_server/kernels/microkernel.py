@@ -17,22 +17,47 @@ from numba import literally, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# Columns that lie side by side in packed weights: two vectors; and how many such panels a unit of
-# work should have, as one row is multiplied with so many at a time.
+from apply_server.kernels.processor import processor
+
+_PROCESSOR = processor()
+LANES = _PROCESSOR.lanes
+
+# Columns that lie side by side in packed weights, and how many such panels a unit of work should
+# have.
 PANEL, PANELS = 16, 4
-# The sums of six rows and a panel take 12 of AVX2's 16 registers, and what they are made of three;
-# of bytes one more, and with five rows a block of 128 takes four fifths of FBGEMM's time.
-_MOST_ROWS, _MOST_INT8_ROWS = 6, 5
 
 FLOAT32, BFLOAT16, FLOAT16, INT8 = 0, 1, 2, 3
 
-_LANES = 8
+# Inputs of a step that stand side by side in 32 bits: of a row, and of each column. A row's bfloat16
+# numbers are float32 where they can't be multiplied in pairs.
+INPUTS = (1, 2 if _PROCESSOR.pairs_of_bfloat16 else 1, 1, 4)  # by kind
+NUMBER_BYTES = 4
+
+# Of how many panels a tile of 0, 1, 2, … rows is: as many sums at a time as hide how long one takes
+# and fit into registers, with what they are made of. AVX2 has 16 registers and two vectors in a
+# panel: six rows and a panel take 12 of them; of bytes, which need one more, five are fastest.
+# AVX-512 has 32, and a panel is a vector.
+_TOGETHER = (0, 4, 4, 4, 4, 4) if LANES == PANEL else (0, 4, 2, 2, 1, 1, 1)
+_MOST_ROWS = len(_TOGETHER) - 1
+_MOST_INT8_ROWS = _MOST_ROWS if LANES == PANEL else 5
+
 _WORD, _INT, _FLOAT = ir.IntType(64), ir.IntType(32), ir.FloatType()
-_FLOATS = ir.VectorType(_FLOAT, _LANES)
-_HALVES = ir.VectorType(ir.HalfType(), _LANES)
-_INTS = ir.VectorType(_INT, _LANES)
-_SHORTS = ir.VectorType(ir.IntType(16), 2 * _LANES)
-_BYTES = ir.VectorType(ir.IntType(8), 4 * _LANES)
+_FLOATS = ir.VectorType(_FLOAT, LANES)
+_HALVES = ir.VectorType(ir.HalfType(), LANES)
+_INTS = ir.VectorType(_INT, LANES)
+_SHORTS = ir.VectorType(ir.IntType(16), 2 * LANES)
+_BYTES = ir.VectorType(ir.IntType(8), 4 * LANES)
+_VECTORS = range(0, PANEL, LANES)
+
+
+class _BFloat16(ir.HalfType):  # type: ignore[misc]
+    """LLVM's type, which llvmlite doesn't name."""
+
+    def __str__(self) -> str:
+        return "bfloat"
+
+
+_BFLOATS = ir.VectorType(_BFloat16(), 2 * LANES)
 
 
 def _load(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
@@ -43,7 +68,12 @@ def _load(builder: Any, address: Any, kind: Any, offset: int = 0) -> Any:
 
 
 def _float32(builder: Any, address: Any) -> list[Any]:
-    return [_load(builder, address, _FLOATS, 4 * at) for at in (0, _LANES)]
+    return [_load(builder, address, _FLOATS, 4 * at) for at in _VECTORS]
+
+
+def _words(builder: Any, address: Any) -> list[Any]:
+    """Several inputs of each column side by side."""
+    return [_load(builder, address, _INTS, 4 * at) for at in _VECTORS]
 
 
 def _bfloat16(builder: Any, address: Any) -> list[Any]:
@@ -51,41 +81,45 @@ def _bfloat16(builder: Any, address: Any) -> list[Any]:
     halves of float32 numbers, so one load and two operations widen 16 of them.
     """
     pairs = _load(builder, address, _INTS)
-    lower = builder.shl(pairs, ir.Constant(_INTS, [16] * _LANES))
-    upper = builder.and_(pairs, ir.Constant(_INTS, [0xFFFF0000] * _LANES))
+    lower = builder.shl(pairs, ir.Constant(_INTS, [16] * LANES))
+    upper = builder.and_(pairs, ir.Constant(_INTS, [0xFFFF0000] * LANES))
     return [builder.bitcast(each, _FLOATS) for each in (lower, upper)]
 
 
 def _float16(builder: Any, address: Any) -> list[Any]:
-    halves = [_load(builder, address, _HALVES, 2 * at) for at in (0, _LANES)]
+    halves = [_load(builder, address, _HALVES, 2 * at) for at in _VECTORS]
     return [builder.fpext(each, _FLOATS) for each in halves]
 
 
-def _int8(builder: Any, address: Any) -> list[Any]:
-    """Four inputs of each column side by side."""
-    return [_load(builder, address, _BYTES, 4 * at) for at in (0, _LANES)]
+def _call(builder: Any, name: str, result: Any, *given: Any) -> Any:
+    """One of LLVM's own functions, which become instructions."""
+    signature = ir.FunctionType(result, [each.type for each in given])
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), given)
 
 
 def _fused(builder: Any, number: Any, column: Any, total: Any) -> Any:
-    signature = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
-    fused = cgutils.get_or_insert_function(builder.module, signature, f"llvm.fma.v{_LANES}f32")
-    return builder.call(fused, (number, column, total))
+    return _call(builder, f"llvm.fma.v{LANES}f32", _FLOATS, number, column, total)
+
+
+def _two_bfloat16(builder: Any, number: Any, column: Any, total: Any) -> Any:
+    given = (builder.bitcast(each, _BFLOATS) for each in (number, column))
+    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}"
+    return _call(builder, name, _FLOATS, total, *given)
+
+
+def _four_bytes(builder: Any, number: Any, column: Any, total: Any) -> Any:
+    """Unsigned bytes times signed ones, added up in 32 bits."""
+    return _call(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", _INTS, total, number, column)
 
 
 def _pairs_of_pairs(builder: Any, number: Any, column: Any, total: Any) -> Any:
-    """Unsigned bytes times signed ones, added up in pairs of 16 bits (which saturate, so a weight
-    may have seven) and those in pairs of 32.
+    """The same, added up in pairs of 16 bits (which saturate, so a weight may have seven) and those
+    in pairs of 32.
     """
-
-    def call(name: str, result: Any, left: Any, right: Any) -> Any:
-        signature = ir.FunctionType(result, [left.type, right.type])
-        function = cgutils.get_or_insert_function(builder.module, signature, name)
-        return builder.call(function, (left, right))
-
-    ones = ir.Constant(_SHORTS, [1] * 2 * _LANES)
-    given = builder.bitcast(number, _BYTES)
-    pairs = call("llvm.x86.avx2.pmadd.ub.sw", _SHORTS, given, column)
-    return builder.add(total, call("llvm.x86.avx2.pmadd.wd", _INTS, pairs, ones))
+    ones = ir.Constant(_SHORTS, [1] * 2 * LANES)
+    given = (builder.bitcast(each, _BYTES) for each in (number, column))
+    pairs = _call(builder, "llvm.x86.avx2.pmadd.ub.sw", _SHORTS, *given)
+    return builder.add(total, _call(builder, "llvm.x86.avx2.pmadd.wd", _INTS, pairs, ones))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,30 +136,43 @@ class _Kind:
 
 _KINDS = {
     FLOAT32: _Kind(_FLOAT, _FLOATS, _float32, _fused),
-    BFLOAT16: _Kind(_FLOAT, _FLOATS, _bfloat16, _fused),
+    BFLOAT16: _Kind(_INT, _FLOATS, _words, _two_bfloat16)
+    if _PROCESSOR.pairs_of_bfloat16
+    else _Kind(_FLOAT, _FLOATS, _bfloat16, _fused),
     FLOAT16: _Kind(_FLOAT, _FLOATS, _float16, _fused),
-    INT8: _Kind(_INT, _INTS, _int8, _pairs_of_pairs),
+    INT8: _Kind(_INT, _INTS, _words, _four_bytes if _PROCESSOR.bytes_exactly else _pairs_of_pairs),
 }
 
 
 def _everywhere(builder: Any, number: Any) -> Any:
     """In every lane."""
-    none = ir.Constant(ir.VectorType(number.type, _LANES), ir.Undefined)
+    none = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     first = builder.insert_element(none, number, _INT(0))
-    return builder.shuffle_vector(first, none, ir.Constant(_INTS, [0] * _LANES))
+    return builder.shuffle_vector(first, none, ir.Constant(_INTS, [0] * LANES))
 
 
 @intrinsic(prefer_literal=True)
-def _tile(_typing: Any, rows: Any, panels: Any, kind: Any, carried: Any, place: Any) -> Any:
-    """See `multiply`; all but `place` are constants of the code."""
-    shape = (rows.literal_value, panels.literal_value)
+def _tile(_typing: Any, kind: Any, carried: Any, rows: Any, panels: Any, place: Any) -> Any:
+    """See `multiply`; `kind` and `carried` are constants of the code, and so are `rows` and `panels`
+    of each tile that is made, of which this jumps to one.
+    """
     options = (_KINDS[kind.literal_value], bool(carried.literal_value))
+    shapes = sorted({(r, p) for r, most in enumerate(_TOGETHER) if r for p in (1, most)})
 
     def emit(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        _emit_tile(builder, shape, *options, cgutils.unpack_tuple(builder, values[4]))
+        wanted = builder.add(builder.mul(values[2], _WORD(PANEL)), values[3])
+        done = builder.append_basic_block("done")
+        jump = builder.switch(wanted, done)
+        for shape in shapes:
+            block = builder.append_basic_block("tile")
+            jump.add_case(_WORD(shape[0] * PANEL + shape[1]), block)
+            builder.position_at_end(block)
+            _emit_tile(builder, shape, *options, cgutils.unpack_tuple(builder, values[4]))
+            builder.branch(done)
+        builder.position_at_end(done)
         return _WORD(0)
 
-    return types.int64(rows, panels, kind, carried, place), emit
+    return types.int64(kind, carried, types.int64, types.int64, place), emit
 
 
 def _emit_tile(
@@ -141,9 +188,9 @@ def _emit_tile(
         builder.add(moved(moved(out, out_row, row), out_panel, panel), _WORD(4 * lane))
         for row in rows
         for panel in panels
-        for lane in (0, _LANES)
+        for lane in _VECTORS
     ]
-    zero = ir.Constant(kind.sums, [0] * _LANES)
+    zero = ir.Constant(kind.sums, [0] * LANES)
     first = [_load(builder, at, kind.sums) if carried else zero for at in results]
     before, loop = builder.block, builder.append_basic_block("step")
     after = builder.append_basic_block("sums")
@@ -177,24 +224,6 @@ def _emit_tile(
 
 
 @njit(cache=True)
-def _narrow_tile(count: int, kind: int, carried: bool, place: tuple[int, ...]) -> None:
-    """Up to six rows and one panel: a constant for each number of them."""
-    kind, carried = literally(kind), literally(carried)
-    if count == 1:
-        _tile(1, 1, kind, carried, place)
-    elif count == 2:
-        _tile(2, 1, kind, carried, place)
-    elif count == 3:
-        _tile(3, 1, kind, carried, place)
-    elif count == 4:
-        _tile(4, 1, kind, carried, place)
-    elif count == 5:
-        _tile(5, 1, kind, carried, place)
-    else:
-        _tile(6, 1, kind, carried, place)
-
-
-@njit(cache=True)
 def multiply(
     kind: int, carried: bool, rows: int, panels: int,
     x: int, x_row: int, x_step: int, w: int, w_step: int, w_panel: int,
@@ -203,9 +232,10 @@ def multiply(
     """out[row, panel] += Σ x[row, step] · w[panel, step] over one or more steps.
 
     `x` and `out` are addresses of float32 numbers, `w` of what `kind` says; the others are bytes
-    between rows, steps and panels (of 16 columns side by side). Of INT8 a step is four inputs, `x`
-    unsigned bytes and `out` int32. Sums begin with what is in `out` where they are `carried`, which
-    makes several calls one long sum, or at zero (floats only).
+    between rows, steps and panels (of 16 columns side by side). A step is as many inputs as INPUTS
+    says: two of BFLOAT16, where `x` is as well, or four of INT8, where `x` is unsigned bytes and
+    `out` int32. Sums begin with what is in `out` where they are `carried`, which makes several calls
+    one long sum, or at zero (floats only).
     """
     kind, carried = literally(kind), literally(carried)
     most = _MOST_INT8_ROWS if kind == INT8 else _MOST_ROWS
@@ -213,24 +243,13 @@ def multiply(
     for group in range(groups):
         row = rows * group // groups
         count = rows * (group + 1) // groups - row
-        panel = 0
+        together, panel = _TOGETHER[count], 0
         while panel < panels:
-            left = panels - panel
+            at_once = together if panels - panel >= together else 1
             place = (
                 x + row * x_row, x_row, x_step,
                 w + panel * w_panel, w_step, w_panel,
                 out + row * out_row + panel * out_panel, out_row, out_panel, steps,
             )  # fmt: skip
-            # As many sums at a time as hide how long one takes: eight and more vectors.
-            if count == 1 and left >= 4:
-                _tile(1, 4, kind, carried, place)
-                panel += 4
-            elif count == 2 and left >= 2:
-                _tile(2, 2, kind, carried, place)
-                panel += 2
-            elif count == 3 and left >= 2:
-                _tile(3, 2, kind, carried, place)
-                panel += 2
-            else:
-                _narrow_tile(count, kind, carried, place)
-                panel += 1
+            _tile(kind, carried, count, at_once, place)
+            panel += at_once

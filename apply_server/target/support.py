@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from apply_server.decode.draft import Draft
 from apply_server.errors import ModelUnavailable, Remedy
-from apply_server.target.int8 import int8_product
+from apply_server.target.int8 import has_int8
 
 if TYPE_CHECKING:
     import torch
@@ -127,7 +127,7 @@ def resolve_dtype(dtype: str, device: str, *, lean: bool) -> str:
         )
     if dtype != "auto":
         return dtype
-    if integers and int8_product() is not None:
+    if integers and has_int8():
         return INT8
     return stock_dtype(dtype, device)
 

@@ -13,7 +13,7 @@ from apply_server.errors import Remedy
 from apply_server.kernels.linear import float_linear
 from apply_server.target import lean, support
 from apply_server.target.attention import Block
-from apply_server.target.int8 import int8_linear, int8_product, quantise_weight
+from apply_server.target.int8 import has_int8, int8_linear, quantise_weight
 from apply_server.target.kv_cache import KVCache
 from apply_server.target.lean import LeanNetwork, Shape
 from apply_server.target.transformers_model import StockNetwork, TransformersTarget
@@ -23,7 +23,7 @@ from tests.decode.running import run
 
 PROMPT = [5, 9, 2, 40, 17, 33, 8]
 
-needs_int8 = pytest.mark.skipif(int8_product() is None, reason="no exact int8 product here")
+needs_int8 = pytest.mark.skipif(not has_int8(), reason="no exact int8 product here")
 INT8 = pytest.param("int8", marks=needs_int8)
 
 
@@ -63,7 +63,7 @@ def test_in_float32_the_logits_are_the_stock_models(family: str, tied: bool) -> 
     stock, ours = TransformersTarget(StockNetwork(model), 2048), lean_target(model, "float32")
     for draft in (Draft(), Draft.chain([7, 7, 1]), TREE):
         expected = logits(stock, PROMPT, draft)
-        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(logits(ours, PROMPT, draft), expected, rtol=2e-5, atol=2e-5)
 
 
 @needs_int8
