@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from apply_server.kernels.memory import Array, floats, integers, octets
+from apply_server.kernels.functions import larger
 from apply_server.kernels.linear import pack
+from apply_server.kernels.memory import Array, floats, integers, octets
 from apply_server.kernels.microkernel import INPUTS, INT8, LANES, PANEL, PANELS, multiply
 from apply_server.kernels.processor import processor
 from apply_server.kernels.team import Kernel, compiled, ticket, word
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _QUAD = INPUTS[INT8]
 # Inputs at a time: so much of a few rows and panels stays in the nearest caches.
-_INPUTS = 2048 if LANES < PANEL else 1152
+_INPUTS = 2048 if LANES < PANEL else 768
 # Rows of a unit of work that quantises.
 _ROWS = 8
 # A row's largest number becomes 127; unsigned, zero is 128.
@@ -39,8 +40,7 @@ def _quantise_row(row: Array, out: Array) -> np.float32:
     """Into unsigned bytes; returns what one stands for."""
     largest = _TINY
     for at in range(len(row)):
-        size = abs(row[at])
-        largest = size if size > largest else largest
+        largest = larger(largest, abs(row[at]))
     unit = largest / _LARGEST
     for at in range(len(row)):
         out[at] = np.uint8(np.int32(np.rint(row[at] / unit) + _ZERO))
@@ -62,12 +62,10 @@ def _quantise(arguments: int) -> None:
 
 
 @njit(cache=True)
-def _finish(
-    sums: Array, result: Array, offsets: Array, scales: Array, unit: float, bias: Array
-) -> None:
+def _finish(sums: Array, result: Array, scales: Array, unit: float, bias: Array) -> None:
     """int32 → float32 in the same memory."""
     for at in range(len(result)):
-        result[at] = np.float32(sums[at] - offsets[at]) * scales[at] * unit + bias[at]
+        result[at] = np.float32(sums[at]) * scales[at] * unit + bias[at]
 
 
 @compiled
@@ -78,7 +76,7 @@ def _product(arguments: int) -> None:
     x, w, out, by_row = (
         word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
     )  # fmt: skip
-    offsets, scales, bias = word(arguments, 9), word(arguments, 10), word(arguments, 11)
+    starts, scales, bias = word(arguments, 9), word(arguments, 10), word(arguments, 11)
     step_bytes, out_bytes = _QUAD * PANEL, 4 * PANEL * panels
     scale = floats(by_row, rows)
     unit = ticket(arguments)
@@ -87,7 +85,7 @@ def _product(arguments: int) -> None:
         count = min(PANELS, panels - first)
         columns, place = PANEL * count, 4 * PANEL * first
         for row in range(rows):
-            integers(out + row * out_bytes + place, columns)[:] = 0
+            integers(out + row * out_bytes + place, columns)[:] = integers(starts + place, columns)
         for start in range(0, width, _INPUTS):
             multiply(
                 INT8, True, rows, count,
@@ -98,8 +96,8 @@ def _product(arguments: int) -> None:
         for row in range(rows):
             at = out + row * out_bytes + place
             _finish(
-                integers(at, columns), floats(at, columns), integers(offsets + place, columns),
-                floats(scales + place, columns), scale[row], floats(bias + place, columns),
+                integers(at, columns), floats(at, columns), floats(scales + place, columns),
+                scale[row], floats(bias + place, columns),
             )  # fmt: skip
         unit = ticket(arguments)
 
@@ -118,7 +116,7 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
     channels, width = padded.shape
     panels = channels // PANEL
     units, packed = -(-panels // PANELS), pack(padded, _QUAD)
-    offsets = padded.sum(1, dtype=torch.int32).mul_(int(_ZERO))
+    starts = padded.sum(1, dtype=torch.int32).mul_(-int(_ZERO))  # takes the zero point out again
     scales, added = torch.zeros(channels), torch.zeros(channels)
     scales[:columns] = scale
     if bias is not None:
@@ -134,7 +132,7 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
         )  # fmt: skip
         _run_product(
             units, count, width, panels, whole.data_ptr(), packed.data_ptr(), out.data_ptr(),
-            by_row.data_ptr(), offsets.data_ptr(), scales.data_ptr(), added.data_ptr(),
+            by_row.data_ptr(), starts.data_ptr(), scales.data_ptr(), added.data_ptr(),
         )  # fmt: skip
         return out[:, :columns].contiguous()
 

@@ -1,4 +1,4 @@
-"""The exponential function of float32, the same bits for a number wherever it stands in an array.
+"""Functions of float32, the same bits for a number wherever it stands in an array.
 
 Must not know what it is used for.
 """
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _INT = ir.IntType(32)
@@ -42,6 +43,20 @@ def _power_of_two(_typing: Any, whole: Any) -> Any:
         return builder.bitcast(builder.shl(exponent, _INT(23)), ir.FloatType())
 
     return types.float32(types.float32), emit
+
+
+@intrinsic
+def larger(_typing: Any, left: Any, right: Any) -> Any:
+    """Of two numbers that are not NaN: numba's own maximum minds those, and isn't made of vectors."""
+
+    def emit(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        kind = ir.FloatType()
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind, kind]), "llvm.maxnum.f32"
+        )
+        return builder.call(function, values, fastmath=("nnan", "nsz"))
+
+    return types.float32(types.float32, types.float32), emit
 
 
 @njit(cache=True, inline="always")
