@@ -84,15 +84,16 @@ def _product(arguments: int) -> None:
         first = unit * PANELS
         count = min(PANELS, panels - first)
         columns, place = PANEL * count, 4 * PANEL * first
-        for row in range(rows):
-            integers(out + row * out_bytes + place, columns)[:] = integers(starts + place, columns)
+        begin, begin_row = starts + place, 0
         for start in range(0, width, _INPUTS):
             multiply(
                 INT8, True, rows, count,
                 x + start, width, _QUAD,
                 w + (first * width + start) * PANEL, step_bytes, width * PANEL,
-                out + place, out_bytes, 4 * PANEL, min(_INPUTS, width - start) // _QUAD,
+                begin, begin_row, out + place, out_bytes, 4 * PANEL,
+                min(_INPUTS, width - start) // _QUAD,
             )  # fmt: skip
+            begin, begin_row = out + place, out_bytes
         for row in range(rows):
             at = out + row * out_bytes + place
             _finish(
@@ -106,8 +107,9 @@ _run_quantise, _run_product = Kernel(_quantise), Kernel(_product)
 
 
 def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    """The product with `weight`, int8 [out, in] within LARGEST_WEIGHT in units of `scale` [out], and
-    `bias` [out]: float32 [rows, in] → [rows, out]. Rows are rounded to bytes, each in its own unit.
+    """The product with `weight`, int8 [out, in] up to LARGEST_WEIGHT in units of `scale` [out],
+    and `bias` [out]: float32 [rows, in] → [rows, out]. Rows are rounded to bytes, each in its own
+    unit.
     """
     import torch
 

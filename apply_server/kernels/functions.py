@@ -47,7 +47,7 @@ def _power_of_two(_typing: Any, whole: Any) -> Any:
 
 @intrinsic
 def larger(_typing: Any, left: Any, right: Any) -> Any:
-    """Of two numbers that are not NaN: numba's own maximum minds those, and isn't made of vectors."""
+    """Of two numbers, none of them NaN: numba's own minds those, and loops of it stay scalar."""
 
     def emit(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
         kind = ir.FloatType()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from numba import njit
 
-from apply_server.kernels.memory import floats
 from apply_server.kernels.microkernel import (
     BFLOAT16,
     FLOAT16,
@@ -47,18 +46,15 @@ def _product(kind: int, column_bytes: int, arguments: int) -> None:
         first = unit * PANELS
         count = min(PANELS, panels - first)
         offset = 4 * PANEL * first
-        added = floats(bias + offset, PANEL * count)
-        for row in range(rows):
-            result = floats(out + row * out_bytes + offset, PANEL * count)
-            for column in range(PANEL * count):
-                result[column] = added[column]
+        start, start_row = bias + offset, 0
         for step in range(0, width, _STEPS):
             multiply(
                 kind, False, rows, count,
                 x + NUMBER_BYTES * step, row_bytes, NUMBER_BYTES,
                 w + (first * width + step) * step_bytes, step_bytes, width * step_bytes,
-                out + offset, out_bytes, 4 * PANEL, min(_STEPS, width - step),
+                start, start_row, out + offset, out_bytes, 4 * PANEL, min(_STEPS, width - step),
             )  # fmt: skip
+            start, start_row = out + offset, out_bytes
         unit = ticket(arguments)
 
 
@@ -99,8 +95,8 @@ def _linear(kernel: Kernel, weight: Tensor, bias: Tensor | None) -> Callable[[Te
     """The product with `weight` [out, in] and `bias` [out]: float32 [rows, in] → [rows, out]."""
     import torch
 
-    paired = weight.dtype == torch.bfloat16 and INPUTS[BFLOAT16] > 1
-    packed = pack(weight, INPUTS[BFLOAT16] if paired else 1)
+    together = INPUTS[BFLOAT16] if weight.dtype == torch.bfloat16 else 1
+    packed = pack(weight, together)
     panels, width = packed.shape[:2]
     added = torch.zeros(panels * PANEL)
     if bias is not None:
@@ -108,7 +104,7 @@ def _linear(kernel: Kernel, weight: Tensor, bias: Tensor | None) -> Callable[[Te
     units, columns = -(-panels // PANELS), len(weight)
 
     def product(rows: Tensor) -> Tensor:
-        given = _in_pairs(rows) if paired else rows.contiguous()
+        given = (rows if together == 1 else _in_pairs(rows)).contiguous()
         out = rows.new_empty(len(rows), panels * PANEL)
         kernel(
             units, len(rows), width, panels,
@@ -123,7 +119,7 @@ def _in_pairs(rows: Tensor) -> Tensor:
     """float32 → bfloat16, filled up to an even width."""
     import torch
 
-    return torch.nn.functional.pad(rows.to(torch.bfloat16), (0, rows.shape[1] % 2)).contiguous()
+    return torch.nn.functional.pad(rows.to(torch.bfloat16), (0, rows.shape[1] % 2))
 
 
 def pack(weight: Tensor, together: int) -> Tensor:
