@@ -95,7 +95,7 @@ def _attention(arguments: int) -> None:
             FLOAT32, True, length, 1,
             keys + kv_head * kv_step, row_bytes, 4,
             panel.ctypes.data, panel_bytes, 0,
-            scores.ctypes.data, panel_bytes, scores.ctypes.data, panel_bytes, 0, dim,
+            scores.ctypes.data, panel_bytes, scores.ctypes.data, panel_bytes, 0, dim, 0, 0,
         )  # fmt: skip
         _hide(scores, seen, width, length, group, first, count)
         _soften(scores, length, scale, totals)
@@ -105,7 +105,7 @@ def _attention(arguments: int) -> None:
                 scores.ctypes.data + panel_bytes * key, 4, panel_bytes,
                 values + kv_head * kv_step + row_bytes * key, row_bytes, panel_bytes,
                 mixed.ctypes.data, row_bytes, mixed.ctypes.data, row_bytes, panel_bytes,
-                min(_KEYS, length - key),
+                min(_KEYS, length - key), 0, 0,
             )  # fmt: skip
         for column in range(count):
             row, head = (first + column) // group, kv_head * group + (first + column) % group

@@ -13,8 +13,17 @@ from numba import njit
 
 from apply_server.kernels.functions import larger
 from apply_server.kernels.linear import pack
-from apply_server.kernels.memory import Array, floats, integers, octets
-from apply_server.kernels.microkernel import INPUTS, INT8, LANES, PANEL, PANELS, multiply
+from apply_server.kernels.memory import Array, floats, octets
+from apply_server.kernels.microkernel import (
+    INPUTS,
+    INT8,
+    INT8_SCALED,
+    LANES,
+    NUMBER_BYTES,
+    PANEL,
+    PANELS,
+    multiply,
+)
 from apply_server.kernels.processor import processor
 from apply_server.kernels.team import Kernel, compiled, ticket, word
 
@@ -62,44 +71,36 @@ def _quantise(arguments: int) -> None:
 
 
 @njit(cache=True)
-def _finish(sums: Array, result: Array, scales: Array, unit: float, bias: Array) -> None:
-    """int32 → float32 in the same memory."""
-    for at in range(len(result)):
-        result[at] = np.float32(sums[at]) * scales[at] * unit + bias[at]
+def _block(kind: int, arguments: int, unit: int, begin: int) -> None:
+    """A unit's products of some inputs from `begin` on, added to those of the inputs before."""
+    rows, width, panels = word(arguments, 2), word(arguments, 3), word(arguments, 4)
+    x, w, out, by_row = (
+        word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
+    )  # fmt: skip
+    starts, scales = word(arguments, 9), word(arguments, 10)
+    first = unit * PANELS
+    panel_bytes = NUMBER_BYTES * PANEL
+    place, out_row = panel_bytes * first, panel_bytes * panels
+    start, start_row = (starts, 0) if begin == 0 else (out, out_row)
+    multiply(
+        kind, True, rows, min(PANELS, panels - first),
+        x + begin, width, NUMBER_BYTES,
+        w + (first * width + begin) * PANEL, panel_bytes, width * PANEL,
+        start + place, start_row, out + place, out_row, panel_bytes,
+        min(_INPUTS, width - begin) // _QUAD,
+        by_row, scales + 2 * place,
+    )  # fmt: skip
 
 
 @compiled
 def _product(arguments: int) -> None:
-    units, rows, width, panels = (
-        word(arguments, 1), word(arguments, 2), word(arguments, 3), word(arguments, 4)
-    )  # fmt: skip
-    x, w, out, by_row = (
-        word(arguments, 5), word(arguments, 6), word(arguments, 7), word(arguments, 8)
-    )  # fmt: skip
-    starts, scales, bias = word(arguments, 9), word(arguments, 10), word(arguments, 11)
-    step_bytes, out_bytes = _QUAD * PANEL, 4 * PANEL * panels
-    scale = floats(by_row, rows)
+    units, width = word(arguments, 1), word(arguments, 3)
+    last = (width - 1) // _INPUTS * _INPUTS
     unit = ticket(arguments)
     while unit < units:
-        first = unit * PANELS
-        count = min(PANELS, panels - first)
-        columns, place = PANEL * count, 4 * PANEL * first
-        begin, begin_row = starts + place, 0
-        for start in range(0, width, _INPUTS):
-            multiply(
-                INT8, True, rows, count,
-                x + start, width, _QUAD,
-                w + (first * width + start) * PANEL, step_bytes, width * PANEL,
-                begin, begin_row, out + place, out_bytes, 4 * PANEL,
-                min(_INPUTS, width - start) // _QUAD,
-            )  # fmt: skip
-            begin, begin_row = out + place, out_bytes
-        for row in range(rows):
-            at = out + row * out_bytes + place
-            _finish(
-                integers(at, columns), floats(at, columns), floats(scales + place, columns),
-                scale[row], floats(bias + place, columns),
-            )  # fmt: skip
+        for begin in range(0, last, _INPUTS):
+            _block(INT8, arguments, unit, begin)
+        _block(INT8_SCALED, arguments, unit, last)
         unit = ticket(arguments)
 
 
@@ -119,10 +120,11 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
     panels = channels // PANEL
     units, packed = -(-panels // PANELS), pack(padded, _QUAD)
     starts = padded.sum(1, dtype=torch.int32).mul_(-int(_ZERO))  # takes the zero point out again
-    scales, added = torch.zeros(channels), torch.zeros(channels)
-    scales[:columns] = scale
+    scales = torch.zeros(2, channels)
+    scales[0, :columns] = scale
     if bias is not None:
-        added[:columns] = bias
+        scales[1, :columns] = bias
+    by_panel = scales.view(2, panels, PANEL).transpose(0, 1).contiguous()
 
     def product(rows: Tensor) -> Tensor:
         given, count = rows.contiguous(), len(rows)
@@ -134,7 +136,7 @@ def byte_linear(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Callable[
         )  # fmt: skip
         _run_product(
             units, count, width, panels, whole.data_ptr(), packed.data_ptr(), out.data_ptr(),
-            by_row.data_ptr(), starts.data_ptr(), scales.data_ptr(), added.data_ptr(),
+            by_row.data_ptr(), starts.data_ptr(), by_panel.data_ptr(),
         )  # fmt: skip
         return out[:, :columns].contiguous()
 

@@ -53,6 +53,7 @@ def _product(kind: int, column_bytes: int, arguments: int) -> None:
                 x + NUMBER_BYTES * step, row_bytes, NUMBER_BYTES,
                 w + (first * width + step) * step_bytes, step_bytes, width * step_bytes,
                 start, start_row, out + offset, out_bytes, 4 * PANEL, min(_STEPS, width - step),
+                0, 0,
             )  # fmt: skip
             start, start_row = out + offset, out_bytes
         unit = ticket(arguments)

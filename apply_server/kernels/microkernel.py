@@ -8,7 +8,7 @@ the intermediate code. Must not know layers or models.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,11 @@ LANES = _PROCESSOR.lanes
 # have.
 PANEL, PANELS = 16, 4
 
-FLOAT32, BFLOAT16, FLOAT16, INT8 = 0, 1, 2, 3
+FLOAT32, BFLOAT16, FLOAT16, INT8, INT8_SCALED = 0, 1, 2, 3, 4
 
 # Inputs of a step by kind: what a row has of them is always a number of 32 bits. Where bfloat16
 # can't be multiplied in pairs, a row's are float32.
-INPUTS = (1, 2 if _PROCESSOR.pairs_of_bfloat16 else 1, 1, 4)
+INPUTS = (1, 2 if _PROCESSOR.pairs_of_bfloat16 else 1, 1, 4, 4)
 NUMBER_BYTES = 4
 
 # Of how many panels a tile of 0, 1, 2, … rows is: as many sums at a time as hide how long one takes
@@ -127,22 +127,25 @@ def _pairs_of_pairs(builder: Any, number: Any, column: Any, total: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """What one step multiplies: a `number` of a row, which is put in every lane, with the `columns`
-    at an address, and how products are added to `sums`.
+    at an address, and how products are added to `sums`. `scaled`: whether these are finished.
     """
 
     number: Any
     sums: Any
     columns: Callable[[Any, Any], list[Any]]
     add_product: Callable[[Any, Any, Any, Any], Any]
+    scaled: bool = False
 
 
+_add_four = _four_bytes if _PROCESSOR.bytes_exactly else _pairs_of_pairs
 _KINDS = {
     FLOAT32: _Kind(_FLOAT, _FLOATS, _float32, _fused),
     BFLOAT16: _Kind(_INT, _FLOATS, _words, _two_bfloat16)
     if _PROCESSOR.pairs_of_bfloat16
     else _Kind(_FLOAT, _FLOATS, _bfloat16, _fused),
     FLOAT16: _Kind(_FLOAT, _FLOATS, _float16, _fused),
-    INT8: _Kind(_INT, _INTS, _words, _four_bytes if _PROCESSOR.bytes_exactly else _pairs_of_pairs),
+    INT8: _Kind(_INT, _INTS, _words, _add_four),
+    INT8_SCALED: _Kind(_INT, _INTS, _words, _add_four, scaled=True),
 }
 
 
@@ -180,7 +183,8 @@ def _tile(_typing: Any, kind: Any, carried: Any, rows: Any, panels: Any, place: 
 def _emit_tile(
     builder: Any, shape: tuple[int, int], kind: _Kind, carried: bool, values: Any
 ) -> None:
-    x, x_row, x_step, w, w_step, w_panel, start, start_row, out, out_row, out_panel, steps = values
+    x, x_row, x_step, w, w_step, w_panel, start, start_row, out, out_row, out_panel = values[:11]
+    steps, units, scales = values[11:]
     rows, panels = range(shape[0]), range(shape[1])
 
     def moved(start: Any, step: Any, count: int) -> Any:
@@ -227,8 +231,26 @@ def _emit_tile(
     builder.position_at_end(after)
     if not carried:
         added = [builder.fadd(*each) for each in zip(given(), added, strict=True)]
+    if kind.scaled:
+        added = _scaled(builder, added, [moved(units, _WORD(4), row) for row in rows], scales)
     for at, result in zip(results(out, out_row), added, strict=True):
-        builder.store(result, builder.inttoptr(at, kind.sums.as_pointer())).align = 4
+        builder.store(result, builder.inttoptr(at, result.type.as_pointer())).align = 4
+
+
+def _scaled(builder: Any, sums: Sequence[Any], units: Sequence[Any], scales: Any) -> list[Any]:
+    """float32 of int32, in each row's and each column's unit, and what is added to a column."""
+    finished = []
+    for at, total in enumerate(sums):
+        row, vector = divmod(at, len(sums) // len(units))
+        panel, part = divmod(vector, len(_VECTORS))
+        offset = 4 * (2 * PANEL * panel + LANES * part)
+        column, bias = (
+            _load(builder, scales, _FLOATS, offset + 4 * PANEL * each) for each in (0, 1)
+        )
+        unit = _everywhere(builder, _load(builder, units[row], _FLOAT))
+        number = builder.fmul(builder.fmul(builder.sitofp(total, _FLOATS), column), unit)
+        finished.append(builder.fadd(number, bias))
+    return finished
 
 
 @njit(cache=True)
@@ -236,6 +258,7 @@ def multiply(
     kind: int, carried: bool, rows: int, panels: int,
     x: int, x_row: int, x_step: int, w: int, w_step: int, w_panel: int,
     start: int, start_row: int, out: int, out_row: int, out_panel: int, steps: int,
+    units: int, scales: int,
 ) -> None:  # fmt: skip
     """out[row, panel] = start[row, panel] + Σ x[row, step] · w[panel, step] over one or more steps.
 
@@ -244,10 +267,11 @@ def multiply(
     `out`'s. A step is as many inputs as INPUTS says: of BFLOAT16 two, where `x` is as well, and of
     INT8 four, where `x` is unsigned bytes and `start` and `out` int32. Where sums are `carried`
     they begin with `start`, which makes several calls one long sum; else it is added in the end
-    (floats only).
+    (floats only). Of INT8_SCALED, the last call, `out` is float32: sums times a row's number at
+    `units` and a column's at `scales`, where each panel has 16 of them and then what is added.
     """
     kind, carried = literally(kind), literally(carried)
-    most = _MOST_INT8_ROWS if kind == INT8 else _MOST_ROWS
+    most = _MOST_INT8_ROWS if kind >= INT8 else _MOST_ROWS
     groups = (rows + most - 1) // most
     for group in range(groups):
         row = rows * group // groups
@@ -260,6 +284,7 @@ def multiply(
                 w + panel * w_panel, w_step, w_panel,
                 start + row * start_row + panel * out_panel, start_row,
                 out + row * out_row + panel * out_panel, out_row, out_panel, steps,
+                units + 4 * row, scales + 8 * PANEL * panel,
             )  # fmt: skip
             _tile(kind, carried, count, at_once, place)
             panel += at_once
