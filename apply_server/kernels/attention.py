@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # Keys whose values stay in a cache while all rows of a unit are multiplied with them.
-_KEYS = 256
+_KEYS = 1024
 _UNSEEN = np.float32(-np.inf)
 
 
@@ -79,14 +79,14 @@ def _attention(arguments: int) -> None:
     out, heads, scale = word(arguments, 14), word(arguments, 15), number(arguments, 16)
     seen = octets(mask, rows * width)
     row_bytes, panel_bytes = 4 * dim, 4 * PANEL
-    parts = (rows * group + PANEL - 1) // PANEL
+    kv_heads = heads // group
     # Made once and used in every turn: numba frees an array where its name is read last, which
     # otherwise would be where its address is taken.
     panel, mixed = np.empty(dim * PANEL, np.float32), np.empty(PANEL * dim, np.float32)
     scores, totals = np.empty(length * PANEL, np.float32), np.empty(PANEL, np.float32)
     unit = ticket(arguments)
     while unit < units:
-        kv_head, first = unit // parts, unit % parts * PANEL
+        kv_head, first = unit % kv_heads, unit // kv_heads * PANEL
         count = min(PANEL, rows * group - first)
         panel[:], scores[:], mixed[:] = 0, 0, 0
         own = query + kv_head * group * head_step
