@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from numba import njit
 
+from apply_server.kernels.memory import ask_for_large_pages
 from apply_server.kernels.microkernel import (
     BFLOAT16,
     FLOAT16,
@@ -137,4 +138,6 @@ def pack(weight: Tensor, together: int) -> Tensor:
     packed = whole.view(-1, PANEL, whole.shape[1]).transpose(1, 2)
     if packed.dtype == torch.bfloat16:  # see microkernel._bfloat16
         packed = packed.unflatten(2, (2, PANEL // 2)).transpose(2, 3).flatten(2)
-    return packed.contiguous()
+    kept = torch.empty(packed.shape, dtype=packed.dtype)
+    ask_for_large_pages(kept.data_ptr(), kept.nbytes)
+    return kept.copy_(packed)
