@@ -37,7 +37,7 @@ def of_features(features: frozenset[str]) -> Processor:
     """By LLVM's names. Vectors are wide where all that is done with them can be: there are few
     processors with AVX-512 that lack the rest, and int8 is at most half as fast on them for it.
     """
-    wide = {"avx512f", "avx512bw", "avx512bf16", "avx512vnni"} <= features
+    wide = {"avx512f", "avx512bw", "avx512vl", "avx512bf16", "avx512vnni"} <= features
     return Processor(
         lanes=16 if wide else 8,
         pairs_of_bytes="avx2" in features,

@@ -12,8 +12,8 @@ import pytest
 from apply_server.kernels.processor import Processor, of_features, processor
 
 AVX2 = "avx,avx2,bmi,bmi2,cx16,f16c,fma,lzcnt,movbe,popcnt,sse,sse2,sse3,sse4.1,sse4.2,ssse3"
-KERNELS = ("linear", "attention", "rows")
 AVX512 = f"{AVX2},avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+KERNELS = ("linear", "attention", "rows")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,7 @@ AVX512 = f"{AVX2},avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
         (AVX512, Processor(8, True, False, False)),
         (f"{AVX512},avx512vnni", Processor(8, True, True, False)),
         (f"{AVX512},avx512vnni,avx512bf16", Processor(16, True, True, True)),
+        (f"{AVX2},avx512f,avx512bw,avx512vnni,avx512bf16", Processor(8, True, False, False)),
     ],
 )
 def test_a_processors_features_say_what_is_compiled(features: str, expected: Processor) -> None:
